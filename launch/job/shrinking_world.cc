@@ -34,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReasonWait{2000};
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
+constexpr std::chrono::milliseconds kNewcomersPoll{20};
 
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
@@ -258,6 +259,37 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   share_history(/*joins=*/false, recovery);
 }
 
+bool ShrinkingWorld::await_newcomers(const std::function<bool()>& stopped) {
+  const auto wanted = config_.faults.min_ranks;
+  const int ranks = world().size();
+  if (!meeting_ || ranks >= wanted) {
+    waits_until_.reset();
+    return false;
+  }
+  const auto wait = std::chrono::duration<double>(config_.faults.wait);
+  const bool first = world().rank() == 0;
+  if (!waits_until_) {
+    waits_until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
+    if (first && wait.count() > 0) {
+      print_to_console(format_text("Waits up to %g s for new processes, since ", wait.count()) + std::to_string(ranks) +
+                       (ranks == 1 ? " rank is" : " ranks are") + " left and faults.min_ranks is " +
+                       std::to_string(wanted));
+    }
+  }
+  enum Verdict : std::int64_t { kWait, kEnough, kOver };  // the greatest wins
+  while (true) {
+    Verdict verdict = stopped() ? kOver : kWait;
+    if (first && verdict == kWait) {
+      const auto waiting = static_cast<std::int64_t>(meeting_->waiting().size());
+      verdict = ranks + waiting >= wanted ? kEnough : Clock::now() >= *waits_until_ ? kOver : kWait;
+    }
+    const at::Tensor all = at::full({1}, verdict, at::kLong);
+    world().all_reduce(all, Reduction::kMax).wait();
+    if (all.item<std::int64_t>() != kWait) return all.item<std::int64_t>() == kEnough;
+    std::this_thread::sleep_for(kNewcomersPoll);
+  }
+}
+
 std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const Rank& rank,
                                                    const ExperimentConfig& config, const LaunchEnvironment& launched,
                                                    Recovery& recovery, const std::function<bool()>& stopped) {
@@ -326,8 +358,11 @@ void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine&
 TooFewRanks too_few_ranks(const Recovery& recovery, int left, const ExperimentConfig& config, std::int64_t step) {
   std::vector<std::string> lost;
   for (const auto& one : recovery.lost) lost.push_back("rank " + std::to_string(one.rank) + " (" + one.reason + ")");
+  const auto& faults = config.faults;
+  const bool waits = faults.replaces() && faults.wait > 0;
   return TooFewRanks(std::to_string(left) + (left == 1 ? " rank is" : " ranks are") +
-                     " left, fewer than faults.min_ranks: " + std::to_string(config.faults.min_ranks) +
+                     " left, fewer than faults.min_ranks: " + std::to_string(faults.min_ranks) +
+                     (waits ? format_text(", and too few have come in faults.wait: %g s", faults.wait) : "") +
                      ". The run is saved after step " + std::to_string(step) +
                      "; --resume=auto continues it.\nLost: " + join(lost, ", "));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -70,6 +71,12 @@ class ShrinkingWorld {
   /// Returns true if newcomers wait. To be called once a step on the first rank.
   bool newcomers_wait() const;
 
+  /// Blocks while these ranks are fewer than faults.min_ranks, up to faults.wait seconds since they are, of which the
+  /// person is told once. Returns true as soon as enough newcomers wait; grow() has to follow. Returns false if there
+  /// are enough ranks, if the time is over, if `stopped` returns true on a rank, or if nobody replaces lost ranks.
+  /// Collective. Throws CommError of kind kPeerLost if a rank is lost; shrink() has to follow.
+  [[nodiscard]] bool await_newcomers(const std::function<bool()>& stopped);
+
  private:
   void replace_group();
   void fit_config();
@@ -88,6 +95,7 @@ class ShrinkingWorld {
   std::vector<int> everyone_;  // the numbers of all ranks that have ever taken part, ascending
   std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
   std::optional<MeetingFolder> meeting_;
+  std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   bool leaves_ = false;
 };
 

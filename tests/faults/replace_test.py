@@ -84,6 +84,20 @@ class Replace(Replacing):
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
         self.assert_nothing_left()
 
+    def test_fewer_ranks_than_there_must_be(self):
+        """One rank alone makes no step. It waits, the first time for a newcomer, and the second time in vain."""
+        process, run, _ = self.begin({"faults.min_ranks": 2, "faults.wait": 8, "faults.replacements": 1}, base=ENDLESS)
+        self.kill(run, 1)
+        self.wait_for_return(process, 2, 1, "rank 0")
+        waits = "Waits up to 8 s for new processes, since 1 rank is left and faults.min_ranks is 2\n"
+        self.assertEqual(1, process.err.count(waits), process.text())
+        self.assertNotIn("Training goes on", process.err)
+        self.kill(run, 2)
+        self.assert_status(5, process)
+        self.assertEqual(2, process.err.count(waits), process.text())
+        self.assertIn("fewer than faults.min_ranks: 2, and too few have come in faults.wait: 8 s.", process.words)
+        self.assert_nothing_left()
+
     def test_no_more_replacements(self):
         process, run, _ = self.begin({"faults.replacements": 1}, base=ENDLESS)
         self.kill(run, 1)
