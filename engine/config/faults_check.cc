@@ -158,11 +158,9 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
   refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
          "starts processes on one host only; remove launch.hosts and set launch.with: local");
   refuse(!model_parallel_axes(config.mesh).empty(), "needs a whole replica on each rank; remove section mesh");
-  refuse(config.faults.keeps_batch_per_rank(),
-         "keeps the number of ranks, but faults.batch: per_rank changes it; set faults.batch: global");
 }
 
-// Refuses what cannot follow a global batch that becomes smaller with the number of ranks.
+// Refuses what cannot follow a global batch that changes with the number of ranks.
 void check_batch_per_rank(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& mesh = config.mesh;
   const auto batch = config.train.global_batch_size;

@@ -296,6 +296,7 @@ struct Growth {
   std::int64_t step = 0;
   int ranks = 2;  // before
   int newcomers = 1;
+  int began_with = 0;                     // ranks of the job, some of which it has lost already; 0: `ranks`
   std::optional<std::int64_t> ends_at{};  // the first rank ends in this step, so the others have only what it gave them
 };
 
@@ -309,6 +310,7 @@ Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Take
     const bool joins = world->rank() >= growth.ranks;
     const auto old = world->split(joins ? 1 : 0, world->rank());
     const auto recovery = std::make_shared<Recovery>();
+    if (growth.began_with > 0) recovery->ranks = growth.began_with;
     std::int64_t step = 0;
     bool together = joins;  // the newcomer takes part
     const auto train = [&](const CommunicatorPtr& ranks) {
@@ -333,6 +335,7 @@ Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Take
     };
     if (joins) {
       recovery->carried = nothing_carried();
+      recovery->ranks = growth.began_with;
       recovery->rebuilt = true;
     } else {
       EXPECT_THROW(train(old), NewcomersWait);
@@ -532,6 +535,24 @@ TEST(Recovery, ACopyKeepsThePlaceInTheEpochToo) {
   (void)run(3, {{.rank = 1, .step = 8}}, changes, nullptr, &taken);
   EXPECT_THAT(taken.sizes(6), ElementsAre(24, 16, 16, 16, 16, 12, 16, 16, 16, 16, 16, 16, 4));
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
+}
+
+TEST(Recovery, EachSampleIsTakenOnceWhenTheBatchGrowsAgain) {
+  Taken whole;
+  const auto undisturbed = run(3, {}, kPerRank, nullptr, &whole);
+  const auto rates = column<double>(metrics(undisturbed, "train"), "learning_rate");
+  // Two of three ranks take 16 samples, the last 4 of an epoch in its 7th step.
+  for (const auto* const strategy : {"strategy=all_reduce", "strategy=sharded"}) {
+    for (const std::int64_t step : {2, 6, 7, 9}) {
+      Taken taken;
+      const auto grown = run_with_newcomers({.step = step, .began_with = 3}, plus(kPerRank, {strategy}), &taken);
+      for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << step << ", " << epoch;
+      const auto sizes = taken.sizes();
+      EXPECT_EQ(sizes.at(static_cast<std::size_t>(step) - 1), step == 7 ? 4 : 16) << step;
+      EXPECT_EQ(sizes.at(static_cast<std::size_t>(step)), step == 6 ? 4 : 24) << step;
+      EXPECT_EQ(column<double>(metrics(grown, "train"), "learning_rate").back(), rates.back()) << step;
+    }
+  }
 }
 
 TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {

@@ -312,6 +312,7 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   joined.started_ = static_cast<int>(config.launch.ranks);
   joined.fit_config();
   recovery.carried = nothing_carried();
+  recovery.ranks = joined.started_;
   recovery.rebuilt = true;
   recovery.noticed = Clock::now();
   try {
