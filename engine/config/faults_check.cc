@@ -157,7 +157,12 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
          "needs a launcher that can start one more rank, which mpirun cannot; set backend: shm or gloo");
   refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
          "starts processes on one host only; remove launch.hosts and set launch.with: local");
-  refuse(!model_parallel_axes(config.mesh).empty(), "needs a whole replica on each rank; remove section mesh");
+  std::int64_t ranks = 1;
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) ranks *= size;
+  refuse_if(problems, config.faults.replacements < ranks, "faults.replacements",
+            std::to_string(config.faults.replacements) + " processes cannot take the places of a replica's " +
+                std::to_string(ranks) + " ranks, which are lost together; set it to " + std::to_string(ranks) +
+                " at least, or set faults.on_lost_rank: shrink");
 }
 
 // Refuses what cannot follow a global batch that changes with the number of ranks.

@@ -589,6 +589,25 @@ TEST(Recovery, AMeshGoesOnWithoutTheReplicaThatHasLostARank) {
   }
 }
 
+TEST(Recovery, AMeshGetsANewReplica) {
+  for (const auto& mesh : {kTensor, plus(kTensor, {"strategy=sharded"})}) {
+    const auto changes = plus(kMesh, mesh);
+    const auto undisturbed = run(4, {}, changes);
+    const auto grown = run_with_newcomers({.step = 6, .ranks = 4, .newcomers = 2}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 6, changes))) << mesh.back();
+    EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << mesh.back();
+    EXPECT_EQ(summary(grown).at("ranks"), 6) << mesh.back();
+  }
+}
+
+// A single replica keeps no copies for losses, since any loss would end it.
+TEST(Recovery, ASingleReplicaGivesANewOneAllItHas) {
+  const auto changes = plus(kMesh, kTensor);
+  const auto undisturbed = run(2, {}, changes);
+  const auto grown = run_with_newcomers({.step = 6, .ranks = 2, .newcomers = 2}, changes);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 4, changes)));
+}
+
 TEST(Recovery, AMeshMayLoseReplicasOneAfterTheOther) {
   const auto changes = plus(kMesh, kTensor);
   const auto undisturbed = run(6, {}, changes);

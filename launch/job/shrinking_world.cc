@@ -165,8 +165,9 @@ std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   const auto left = gather_numbers(rank_.number_in_job, world());
   const auto stranded = stranded_ranks(members_, left, ranks_per_replica());
   if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));
-  std::vector<int> lost;
-  std::ranges::set_difference(everyone_, left, std::back_inserter(lost));
+  std::vector<int> lost, ascending = left;
+  std::ranges::sort(ascending);
+  std::ranges::set_difference(everyone_, ascending, std::back_inserter(lost));
   std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, stranded, recovery.lost) : "", world()));
   for (std::string line; std::getline(lines, line);) {
     const int rank = std::stoi(line);
@@ -227,35 +228,49 @@ void ShrinkingWorld::fit_config() {
   config_.mesh.data = 0;
 }
 
-bool ShrinkingWorld::newcomers_wait() const { return meeting_ && meeting_->anyone_waits(); }
+bool ShrinkingWorld::newcomers_wait() const { return meeting_ && !whole_replicas_of_newcomers().empty(); }
+
+// Returns the newcomers that wait, without those for whom a replica has no other ranks yet.
+std::vector<Newcomer> ShrinkingWorld::whole_replicas_of_newcomers() const {
+  auto waiting = meeting_->waiting();
+  const auto size = static_cast<std::size_t>(ranks_per_replica());
+  waiting.resize(waiting.size() / size * size);
+  return waiting;
+}
+
+void ShrinkingWorld::use_members_of(const Attempt& attempt) {
+  members_ = attempt.members;
+  for (const auto& one : attempt.newcomers) members_.push_back(one.number);
+  fit_config();
+}
 
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
   std::string text;
   if (first) {
-    const auto waiting = meeting_->waiting();
-    if (!waiting.empty()) text = to_text(meeting_->invite(world().size(), waiting));
+    const auto newcomers = whole_replicas_of_newcomers();
+    if (!newcomers.empty()) text = to_text(meeting_->invite(members_, newcomers));
   }
   text = broadcast_text(text, world());
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);
-  const auto present = gather_numbers(rank_.number_in_job, world());
-  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), present, config_, launched);
+  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), members_, config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
   }
   if (first) meeting_->note_part(attempt);
   connections_ = *std::move(connections);
-  const int source = recovery.copies.empty() ? present.front() : -1;
+  use_members_of(attempt);
+  const int source = recovery.copies.empty() ? members_.front() : -1;
   for (const auto& one : attempt.newcomers) {
     everyone_.push_back(one.number);
     recovery.returned.push_back(
         {.rank = one.number, .in_place_of = one.in_place_of, .source = source, .lost_at = one.lost_at});
     log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
   }
-  fit_config();
+  std::ranges::sort(everyone_);  // a slow newcomer may come after one with a higher number
   share_history(/*joins=*/false, recovery);
 }
 
@@ -280,7 +295,7 @@ bool ShrinkingWorld::await_newcomers(const std::function<bool()>& stopped) {
   while (true) {
     Verdict verdict = stopped() ? kOver : kWait;
     if (first && verdict == kWait) {
-      const auto waiting = static_cast<std::int64_t>(meeting_->waiting().size());
+      const auto waiting = static_cast<std::int64_t>(whole_replicas_of_newcomers().size());
       verdict = ranks + waiting >= wanted ? kEnough : Clock::now() >= *waits_until_ ? kOver : kWait;
     }
     const at::Tensor all = at::full({1}, verdict, at::kLong);
@@ -304,13 +319,15 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
     std::this_thread::sleep_for(kInvitationPoll);
   }
   const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
-  const auto own = attempt->first + static_cast<int>(place - attempt->newcomers.begin());
+  const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
   auto connections = connect_with_newcomers(meeting, *attempt, own, {}, config, launched);
   if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
   meeting.note_part(*attempt);
   ShrinkingWorld joined(*std::move(connections), rank, config);
   joined.started_ = static_cast<int>(config.launch.ranks);
-  joined.fit_config();
+  joined.use_members_of(*attempt);
+  joined.everyone_ = joined.members_;  // until it has the history
+  std::ranges::sort(joined.everyone_);
   recovery.carried = nothing_carried();
   recovery.ranks = joined.started_;
   recovery.rebuilt = true;
@@ -325,7 +342,6 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
 
 // Gives newcomers the history of the job.
 void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
-  members_ = gather_numbers(rank_.number_in_job, world());
   const History own{.everyone = everyone_,
                     .lost = recovery.lost,
                     .returned = recovery.returned,

@@ -62,13 +62,14 @@ class ShrinkingWorld {
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
   bool leaves() const { return leaves_; }
 
-  /// Replaces the world by one to which newcomers have been added that wait in the meeting folder. If some of them do
+  /// Replaces the world by one to which newcomers have been added that wait in the meeting folder, as many as are whole
+  /// replicas. If some of them do
   /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
   /// the same holds for what uses the world before. Adds the newcomers to `recovery`. Throws CommError of kind
   /// kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers wait. To be called once a step on the first rank.
+  /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank.
   bool newcomers_wait() const;
 
   /// Blocks while these ranks are fewer than faults.min_ranks, up to faults.wait seconds since they are, of which the
@@ -80,8 +81,10 @@ class ShrinkingWorld {
  private:
   void replace_group();
   void fit_config();
+  void use_members_of(const Attempt& attempt);
   void share_history(bool joins, Recovery& recovery);
   std::int64_t ranks_per_replica() const;
+  std::vector<Newcomer> whole_replicas_of_newcomers() const;
   void leave(const Stranded& own);
   std::vector<Stranded> take_over(Recovery& recovery);
   std::string tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,

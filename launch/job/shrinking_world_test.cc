@@ -156,6 +156,19 @@ TEST_F(AwaitsNewcomers, UntilARankIsStopped) {
   EXPECT_EQ(await(false, [](int rank) { return rank == 1; }), loss_ + "Waits up to 600 s" + waits_);
 }
 
+TEST_F(AwaitsNewcomers, InWholeReplicas) {
+  config_.faults.min_ranks = 6;
+  config_.mesh.tensor = 2;
+  const MeetingFolder meeting(meeting_.folder());
+  meeting.wait({.number = 4});
+  lose(4, 0, [](const ShrinkingWorld& world) { EXPECT_FALSE(world.newcomers_wait()); });
+  for (const int number : {5, 6}) meeting.wait({.number = number});
+  lose(4, 0, [](ShrinkingWorld& world) {
+    EXPECT_TRUE(world.newcomers_wait());
+    EXPECT_TRUE(world.await_newcomers([] { return false; }));
+  });
+}
+
 TEST_F(AwaitsNewcomers, OnlyIfThereAreTooFewRanks) {
   config_.faults.min_ranks = 2;
   EXPECT_EQ(await(false), loss_);

@@ -179,6 +179,12 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
     replace(rank);
     return true;
   };
+  policy.left = [&, replace](const Supervisor::End& end) {
+    const int rank = rank_of(options, end.child);
+    if (replacements.waits(rank) || !is_noted_as_lost(rank, options.log_folder)) return;
+    replacements.note_end(rank);
+    replace(rank);
+  };
 }
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }

@@ -54,7 +54,8 @@ Newcomer parse_newcomer(const std::string& text) {
 }
 
 std::string to_text(const Attempt& attempt) {
-  std::string text = std::to_string(attempt.number) + " " + std::to_string(attempt.first);
+  std::string text = std::to_string(attempt.number);
+  for (const int member : attempt.members) text += " " + std::to_string(member);
   for (const auto& newcomer : attempt.newcomers) text += "\n" + to_text(newcomer);
   return text;
 }
@@ -65,7 +66,8 @@ Attempt parse_attempt(const std::string& text) {
   Attempt attempt;
   std::getline(lines, line);
   std::istringstream head(line);
-  if (!(head >> attempt.number >> attempt.first)) throw Error("\"" + text + "\" describes no new world");
+  if (!(head >> attempt.number)) throw Error("\"" + text + "\" describes no new world");
+  for (int member = 0; head >> member;) attempt.members.push_back(member);
   while (std::getline(lines, line)) attempt.newcomers.push_back(parse_newcomer(line));
   return attempt;
 }
@@ -91,8 +93,6 @@ std::optional<Attempt> MeetingFolder::invitation(int number) const {
   return exists(path) ? std::optional(parse_attempt(read_file(path))) : std::nullopt;
 }
 
-bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
-
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
   std::error_code removed;  // by somebody who tidies up during a long job
@@ -105,8 +105,8 @@ std::vector<Newcomer> MeetingFolder::waiting() const {
   return all;
 }
 
-Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers) const {
-  Attempt attempt{.first = ranks, .newcomers = newcomers};
+Attempt MeetingFolder::invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const {
+  Attempt attempt{.members = members, .newcomers = newcomers};
   while (!fs::create_directory(file("attempt", attempt.number))) ++attempt.number;
   for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
   return attempt;

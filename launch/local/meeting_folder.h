@@ -30,10 +30,11 @@ Newcomer parse_newcomer(const std::string& text);
 /// One attempt of all ranks of a job, and of the newcomers that the first rank has invited, to form a new world.
 struct Attempt {
   int number = 0;
-  int first = 0;  // the rank of the first newcomer in the new world, and the number of the others
-  std::vector<Newcomer> newcomers{};
+  std::vector<int> members{};         // the numbers in the job of the ranks that are there, in the order of both worlds
+  std::vector<Newcomer> newcomers{};  // which follow them in the new world
 
-  int size() const { return first + static_cast<int>(newcomers.size()); }
+  int first() const { return static_cast<int>(members.size()); }  // the rank of the first newcomer
+  int size() const { return first() + static_cast<int>(newcomers.size()); }
 };
 
 std::string to_text(const Attempt& attempt);
@@ -54,9 +55,9 @@ class MeetingFolder {
   std::optional<Attempt> invitation(int number) const;
 
   // The ranks.
-  bool anyone_waits() const;              // false if somebody has removed the folder
-  std::vector<Newcomer> waiting() const;  // ascending, without those that have ended or been invited
-  Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
+  std::vector<Newcomer> waiting()
+      const;  // ascending, without those that have ended or been invited; none without folder
+  Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;  // by the first rank
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part
 

@@ -195,7 +195,10 @@ void Supervisor::reap() {
                   .by_supervisor = by_supervisor,
                   .stopped = child.killed_as_stopped};
     ends_.push_back(end);
-    if (!failed(status)) continue;
+    if (!failed(status)) {
+      if (phase_ == Phase::kRunning && policy_.left && anyone_left()) policy_.left(end);
+      continue;
+    }
     const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && anyone_left() && policy_.goes_on(end);
     if (!goes_on) begin_shutdown();
   }

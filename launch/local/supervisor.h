@@ -62,6 +62,9 @@ class Supervisor {
     /// Null: they never do.
     std::function<bool(const End&)> goes_on = {};
 
+    /// Called with the end of a child that has not failed, while others are left. Null: nothing has to be done then.
+    std::function<void(const End&)> left = {};
+
     /// There are others that are not children of this process, and may go on without all of its children.
     bool others_elsewhere = false;
 

@@ -132,20 +132,37 @@ class Copies(Replacing):
                                                           "faults.on_lost_rank": "stop"}), resume, run=name))
         return self.run_folder(name)
 
-    def test_rank_1(self):
+    def lose_and_compare(self, killed, lost):
+        """Kills a rank. It is lost with the others in `lost`, and all of them are replaced."""
         process, run, settings = self.begin()
-        self.kill(run, 1)
-        grown_at = self.wait_for_return(process, 2, 1, "all others")
+        self.kill(run, killed)
+        found = self.wait_for(process, rf"^Rank {self.ranks} takes part in place of rank {killed} after \S+ s, after step (\d+), "
+                                       rf"with the state of all others, on ranks: {self.ranks}$")
+        grown_at = int(found[1])
         self.assert_status(0, process)
-        shrunk_at = run.summary["lost_ranks"][0]["step"]
-        self.assertEqual([(2, 1, -1, grown_at)], [(one["rank"], one["in_place_of"], one["source"], one["step"])
-                                                  for one in run.summary["returned_ranks"]])
-        self.assertEqual((2, self.steps), (run.summary["ranks"], run.summary["steps"]))
+        steps = {one["step"] for one in run.summary["lost_ranks"]}
+        self.assertEqual((1, sorted(lost)), (len(steps), sorted(one["rank"] for one in run.summary["lost_ranks"])))
+        shrunk_at = steps.pop()
+        returned = run.summary["returned_ranks"]
+        self.assertEqual([(self.ranks + i, -1, grown_at) for i in range(len(lost))],
+                         [(one["rank"], one["source"], one["step"]) for one in returned])
+        self.assertEqual(sorted(lost), sorted(one["in_place_of"] for one in returned))
+        self.assertEqual((self.ranks, self.steps), (run.summary["ranks"], run.summary["steps"]))
+        self.assertEqual(0, process.err.count("┌─"), process.text())
         self.assert_nothing_left()
         if shrunk_at:
-            self.resume(settings, 2, 0, shrunk_at)
-        self.resume(settings, 1, shrunk_at, grown_at)
-        self.assertEqual(self.resume(settings, 2, grown_at, self.steps).weights, run.weights, process.text())
+            self.resume(settings, self.ranks, 0, shrunk_at)
+        self.resume(settings, self.ranks - len(lost), shrunk_at, grown_at)
+        self.assertEqual(self.resume(settings, self.ranks, grown_at, self.steps).weights, run.weights, process.text())
+
+    def test_sharded(self):
+        self.lose_and_compare(1, [1])
+
+    def test_tensor(self):
+        """Rank 3 leaves when its replica has lost rank 2. The one that is left is the only one for a while."""
+        self.ranks = 4
+        self.way = {**self.way, "strategy": "all_reduce", "mesh.tensor": 2}
+        self.lose_and_compare(2, [2, 3])
 
 
 class Refused(ProgramTest):
