@@ -21,8 +21,9 @@ using nlohmann::json;
 constexpr Seconds kMeetingDeadline{10};
 constexpr std::chrono::milliseconds kArrivalPoll{1};
 
-// Waits for all ranks of the attempt. Returns false if they do not come in time, or one of `numbers` has ended.
-bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, const std::vector<int>& numbers) {
+// Waits for all ranks of the attempt. Returns false if they do not come in time, or one of them has ended.
+bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt) {
+  const auto numbers = attempt.numbers();
   const auto deadline = Clock::now() + kMeetingDeadline;
   for (int rank = 0; rank < attempt.size();) {
     if (meeting.has_arrived(attempt, rank)) {
@@ -39,15 +40,12 @@ bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, const st
 }  // namespace
 
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                                  const std::vector<int>& others, const ExperimentConfig& config,
-                                                  const LaunchEnvironment& launched) {
+                                                  const ExperimentConfig& config, const LaunchEnvironment& launched) {
   LaunchEnvironment grown = launched;
   grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = rank, .local_size = attempt.size()};
-  auto numbers = others;
-  for (const auto& one : attempt.newcomers) numbers.push_back(one.number);
   meeting.arrive(attempt, rank);
   std::optional<Connections> connections;
-  if (wait_for_all(meeting, attempt, numbers)) {
+  if (wait_for_all(meeting, attempt)) {
     try {
       Rendezvous met{.store = make_file_store(meeting.store(attempt), attempt.size(), kMeetingDeadline),
                      .rank = rank,

@@ -239,8 +239,7 @@ std::vector<Newcomer> ShrinkingWorld::whole_replicas_of_newcomers() const {
 }
 
 void ShrinkingWorld::use_members_of(const Attempt& attempt) {
-  members_ = attempt.members;
-  for (const auto& one : attempt.newcomers) members_.push_back(one.number);
+  members_ = attempt.numbers();
   fit_config();
 }
 
@@ -255,7 +254,7 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);
-  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), members_, config_, launched);
+  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
@@ -320,7 +319,7 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   }
   const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
   const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
-  auto connections = connect_with_newcomers(meeting, *attempt, own, {}, config, launched);
+  auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
   if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
   meeting.note_part(*attempt);
   ShrinkingWorld joined(*std::move(connections), rank, config);

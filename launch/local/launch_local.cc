@@ -179,9 +179,10 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
     replace(rank);
     return true;
   };
-  policy.left = [&, replace](const Supervisor::End& end) {
+  policy.ended = [&, replace](const Supervisor::End& end) {
     const int rank = rank_of(options, end.child);
-    if (replacements.waits(rank) || !is_noted_as_lost(rank, options.log_folder)) return;
+    const bool left = exit_status_of(end.status) == kDone && is_noted_as_lost(rank, options.log_folder);
+    if (!left || replacements.waits(rank)) return;
     replacements.note_end(rank);
     replace(rank);
   };

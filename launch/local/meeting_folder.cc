@@ -53,6 +53,12 @@ Newcomer parse_newcomer(const std::string& text) {
   return newcomer;
 }
 
+std::vector<int> Attempt::numbers() const {
+  std::vector<int> all = members;
+  for (const auto& one : newcomers) all.push_back(one.number);
+  return all;
+}
+
 std::string to_text(const Attempt& attempt) {
   std::string text = std::to_string(attempt.number);
   for (const int member : attempt.members) text += " " + std::to_string(member);
@@ -66,8 +72,9 @@ Attempt parse_attempt(const std::string& text) {
   Attempt attempt;
   std::getline(lines, line);
   std::istringstream head(line);
-  if (!(head >> attempt.number)) throw Error("\"" + text + "\" describes no new world");
+  head >> attempt.number;
   for (int member = 0; head >> member;) attempt.members.push_back(member);
+  if (!head.eof() || attempt.members.empty()) throw Error("\"" + text + "\" describes no new world");
   while (std::getline(lines, line)) attempt.newcomers.push_back(parse_newcomer(line));
   return attempt;
 }

@@ -195,12 +195,11 @@ void Supervisor::reap() {
                   .by_supervisor = by_supervisor,
                   .stopped = child.killed_as_stopped};
     ends_.push_back(end);
-    if (!failed(status)) {
-      if (phase_ == Phase::kRunning && policy_.left && anyone_left()) policy_.left(end);
-      continue;
+    if (failed(status)) {
+      const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && anyone_left() && policy_.goes_on(end);
+      if (!goes_on) begin_shutdown();
     }
-    const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && anyone_left() && policy_.goes_on(end);
-    if (!goes_on) begin_shutdown();
+    if (policy_.ended) policy_.ended(end);
   }
   if (ends_.size() > ended_before && policy_.is_lost) end_lost_ones();
 }
