@@ -77,7 +77,7 @@ struct LostRank {
 struct ReturnedRank {
   int rank = 0;            // its own number
   int in_place_of = 0;     // the number of the lost rank
-  int source = 0;          // the number of the rank whose state it got
+  int source = 0;          // the number of the rank whose state it got; -1: each rank had a part of it
   std::int64_t step = -1;  // the step after which it has taken part; -1: it does not yet
   double seconds = 0;      // from the loss until it took part
 

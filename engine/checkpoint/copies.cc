@@ -166,7 +166,8 @@ Copies::Copies(CommunicatorPtr world, const RunState& state, KeptCopies& kept, i
   const auto neighbours = neighbours_of(all_gather_text(host_key(), *world_), ranks_per_replica);
   neighbour_ = neighbours.at(static_cast<std::size_t>(world_->rank()));
   for (int owner = 0; owner < world_->size(); ++owner) {
-    if (neighbours.at(static_cast<std::size_t>(owner)) == world_->rank()) owners_.push_back(owner);
+    const bool mine = owner == world_->rank();
+    if (!mine && neighbours.at(static_cast<std::size_t>(owner)) == world_->rank()) owners_.push_back(owner);
   }
 }
 
@@ -183,8 +184,10 @@ void Copies::take(Manifest manifest, bool replicas_equal) {
   drop_older_copies();
   copy.number = 1 + std::ranges::max_element(all, {}, &Announcement::last)->last;
   copy.shares[world_->rank()] = own;
-  works_.push_back(messages_->send(message_of(own, &Snapshot::weights), neighbour_, kWeightsTag));
-  works_.push_back(messages_->send(message_of(own, &Snapshot::state), neighbour_, kStateTag));
+  if (neighbour_ != world_->rank()) {
+    works_.push_back(messages_->send(message_of(own, &Snapshot::weights), neighbour_, kWeightsTag));
+    works_.push_back(messages_->send(message_of(own, &Snapshot::state), neighbour_, kStateTag));
+  }
   for (const int owner : owners_) {
     const auto& size = all.at(static_cast<std::size_t>(owner));
     const auto& share = copy.shares[owner] = memory_for(owner);

@@ -32,10 +32,11 @@ using KeptCopies = std::vector<Copy>;
 /// are on one host. `hosts`: the host of each rank. With equal numbers of ranks on all hosts, each rank is the
 /// neighbour of one other. If replicas consist of several consecutive ranks, which are lost together, the same holds of
 /// replicas, and a rank's neighbour is the one in its place of the next replica; if these two share a host, of a
-/// replica that shares none, if there is one.
+/// replica that shares none, if there is one. In a single replica, each rank is its own neighbour.
 std::vector<int> neighbours_of(const std::vector<std::string>& hosts, int ranks_per_replica = 1);
 
-/// Copies the state that belongs to each rank into the memory of its neighbour, while training continues.
+/// Copies the state that belongs to each rank into the memory of its neighbour, while training continues. In a single
+/// replica, each rank keeps its own share only, which is of use for ranks that are about to join.
 ///
 /// take() copies this rank's share of a checkpoint, launches the messages that bring it to the neighbour, and returns.
 /// The messages move while the ranks wait for each other in the steps that follow. Each take() begins with the end of

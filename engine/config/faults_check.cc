@@ -172,7 +172,7 @@ void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const Exp
                 ", which may be left with faults.on_lost_rank: " + config.faults.on_lost_rank + "; " + remedy);
 }
 
-// Refuses jobs in which no process can be started for a lost rank, or could not get its state.
+// Refuses jobs in which no process can be started for a lost rank, or could not take its place.
 void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, kKey, "replace " + message + ", or set faults.on_lost_rank: shrink");
@@ -183,16 +183,15 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
          "needs a launcher that can start one more rank, which mpirun cannot; set backend: shm or gloo");
   refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
          "starts processes on one host only; remove launch.hosts and set launch.with: local");
-  const auto traits = config.strategy.traits();
-  refuse(config.strategy.selected() != "auto" && can_be_copied(traits) && !traits.ranks_are_equal(),
-         "needs a strategy by which each rank has all state, which " + config.strategy.selected() +
-             " with these settings does not give; set strategy: all_reduce or overlapped");
-  refuse(!model_parallel_axes(config.mesh).empty(), "needs a whole replica on each rank; remove section mesh");
-  refuse(config.faults.keeps_batch_per_rank(),
-         "keeps the number of ranks, but faults.batch: per_rank changes it; set faults.batch: global");
+  std::int64_t ranks = 1;
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) ranks *= size;
+  refuse_if(problems, config.faults.replacements < ranks, "faults.replacements",
+            std::to_string(config.faults.replacements) + " processes cannot take the places of a replica's " +
+                std::to_string(ranks) + " ranks, which are lost together; set it to " + std::to_string(ranks) +
+                " at least, or set faults.on_lost_rank: shrink");
 }
 
-// Refuses what cannot follow a global batch that becomes smaller with the number of ranks.
+// Refuses what cannot follow a global batch that changes with the number of ranks.
 void check_batch_per_rank(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& mesh = config.mesh;
   const auto batch = config.train.global_batch_size;

@@ -13,6 +13,7 @@ struct FaultsConfig {
   std::string on_lost_rank = "stop";
   double lost_after = 5;
   std::int64_t min_ranks = 1;
+  double wait = 60;
   std::int64_t copies_every = 10;
   std::string batch = "global";
   std::int64_t replacements = 10;
@@ -28,12 +29,17 @@ struct FaultsConfig {
       config::above(0));
     v("min_ranks", min_ranks, "with shrink and replace: with fewer ranks, the run is saved and ends with status 5",
       config::at_least(1));
+    v("wait", wait,
+      "with replace: seconds for which fewer ranks than min_ranks wait for new processes before the run is saved",
+      config::at_least(0));
     v("copies_every", copies_every,
-      "with shrink: steps between copies, in the memory of another rank, of what only one rank has; 0: none",
+      "with shrink and replace: steps between copies, in the memory of another rank, of what only one rank has; 0: "
+      "none",
       config::at_least(0));
     v("batch", batch,
-      "with shrink: what stays the same when ranks are lost; global: the samples of a step over all ranks, per_rank: "
-      "those of each rank",
+      "with shrink and replace: what stays the same when the number of ranks changes; global: the samples of a step "
+      "over "
+      "all ranks, per_rank: those of each rank",
       config::one_of({"global", "per_rank"}));
     v("replacements", replacements, "with replace: processes that are started in all for lost ranks",
       config::at_least(1));

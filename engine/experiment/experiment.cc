@@ -168,9 +168,9 @@ void add_hooks(const Run& run) {
   });
   run.context.add_hooks(engine);
   engine.on(Event::kUpdate, HookPhase::kLast, [&run](State& state) {
-    if (!run.vote.awaited() || state.stop || !run.replica().settings.strategy.traits().ranks_are_equal()) return;
+    if (!run.vote.awaited() || state.stop) return;
     run.vote.settle();
-    run.checkpointing.settle();  // otherwise no rank would complete a checkpoint that is being written
+    run.checkpointing.prepare_for_newcomers(state);
     throw NewcomersWait();
   });
 }

@@ -45,8 +45,8 @@ struct ExperimentContext {
   /// that are left, by another call of run_experiment().
   std::shared_ptr<Recovery> recovery{};
 
-  /// Returns true if other ranks wait to take part in the run; polled once a step. Then run_experiment() throws
-  /// NewcomersWait on all ranks after the same step, if the strategy's ranks_are_equal().
+  /// Returns true if other ranks wait to take part in the run, which has a `recovery` then; polled once a step. After
+  /// that, run_experiment() throws NewcomersWait on all ranks after the same step.
   std::function<bool()> newcomers_wait = [] { return false; };
 
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
@@ -97,8 +97,8 @@ struct ExperimentResult {
 /// its last complete step there, once training has begun, or the newest copies of the state, if the strategy needs
 /// them. A call with Recovery::rebuilt, in a world of the ranks that are left, goes on from there.
 ///
-/// A call that ends with NewcomersWait leaves the state at the end of a step there as well. It is continued in the same
-/// way, in a world to which ranks with nothing_carried() have been added at its end.
+/// A call that ends with NewcomersWait leaves the state, or a copy, of the end of a step there. It is continued in the
+/// same way, in a world to which ranks with nothing_carried() have been added at its end.
 ///
 /// Throws ConfigError if the config does not fit the data, DataError, CommError, and ExpectationError if the result is
 /// not what the config expects, after everything was written.

@@ -294,17 +294,26 @@ at::Tensor weights_and_statistics(const Finished& run) {
   return flat(all);
 }
 
-// Trains on two threads until step `joins_at`, when a third one takes part. With `ends_at`, the first of the two ends
-// in that step, so the others have only what they have got from it.
-Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> ends_at = {}, const Changes& more = {}) {
+// Ranks that take part after a step of a run.
+struct Growth {
+  std::int64_t step = 0;
+  int ranks = 2;  // before
+  int newcomers = 1;
+  int began_with = 0;                     // ranks of the job, some of which it has lost already; 0: `ranks`
+  std::optional<std::int64_t> ends_at{};  // the first rank ends in this step, so the others have only what it gave them
+};
+
+// Trains on threads, whose number grows.
+Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Taken* taken = nullptr) {
   const auto config = tiny_config(plus(kChanges, more));
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
-  run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+  run_ranks("inproc", growth.ranks + growth.newcomers, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
-    const bool joins = world->rank() == 2;
+    const bool joins = world->rank() >= growth.ranks;
     const auto old = world->split(joins ? 1 : 0, world->rank());
     const auto recovery = std::make_shared<Recovery>();
+    if (growth.began_with > 0) recovery->ranks = growth.began_with;
     std::int64_t step = 0;
     bool together = joins;  // the newcomer takes part
     const auto train = [&](const CommunicatorPtr& ranks) {
@@ -313,29 +322,34 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
           .splits = splits,
           .folder = folder,
           .recovery = recovery,
-          .newcomers_wait = [&] { return !together && world->rank() == 0 && step + 1 >= joins_at; },
+          .newcomers_wait = [&] { return !together && world->rank() == 0 && step + 1 >= growth.step; },
           .add_hooks =
               [&](Engine& engine) {
+                if (taken != nullptr) {
+                  engine.on(Event::kSample, HookPhase::kFirst,
+                            [taken, size = ranks->size()](State& state) { taken->add(state, size); });
+                }
                 engine.on(Event::kUpdate, HookPhase::kFirst, [&](State& state) { step = state.step; });
                 engine.on(Event::kBackward, HookPhase::kUser, [&](State& state) {
-                  if (world->rank() == 0 && ends_at && state.step == *ends_at) throw PlannedEnd();
+                  if (world->rank() == 0 && state.step == growth.ends_at) throw PlannedEnd();
                 });
               }};
       (void)run_experiment(config, context);
     };
     if (joins) {
       recovery->carried = nothing_carried();
+      recovery->ranks = growth.began_with;
       recovery->rebuilt = true;
     } else {
       EXPECT_THROW(train(old), NewcomersWait);
-      EXPECT_EQ(step, joins_at);
+      EXPECT_EQ(step, growth.step);
       recovery->rebuilt = together = true;
     }
     try {
       train(world);
     } catch (const PlannedEnd&) {
     } catch (const CommError& error) {
-      if (!ends_at || error.kind() != CommError::Kind::kPeerLost) throw;
+      if (!growth.ends_at || error.kind() != CommError::Kind::kPeerLost) throw;
       train(world->shrink());
     }
   });
@@ -345,7 +359,7 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
 TEST(Recovery, ANewcomerLeavesTheResultAsItIs) {
   const auto undisturbed = run(2, {});
   for (const std::int64_t step : {2, 3, 4, 6, 11}) {
-    const auto grown = run_with_newcomer(step);
+    const auto grown = run_with_newcomers({.step = step});
     EXPECT_TRUE(at::equal(final_weights(grown), final_weights(undisturbed))) << step;
     EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << step;
     EXPECT_EQ(steps_of(grown, "train"), steps_of(undisturbed, "train")) << step;
@@ -356,7 +370,8 @@ TEST(Recovery, ANewcomerLeavesTheResultAsItIs) {
 TEST(Recovery, ANewcomerHasAllStateOfTheRun) {
   const auto undisturbed = run(2, {});
   for (const std::int64_t step : {3, 4}) {
-    EXPECT_TRUE(at::equal(final_weights(run_with_newcomer(3, step)), final_weights(undisturbed))) << step;
+    const auto grown = run_with_newcomers({.step = 3, .ends_at = step});
+    EXPECT_TRUE(at::equal(final_weights(grown), final_weights(undisturbed))) << step;
   }
 }
 
@@ -392,6 +407,43 @@ TEST(Recovery, GoesBackToACopyOfWhatOnlyOneRankHas) {
       EXPECT_EQ(summary(lost).at("ranks"), 2);
     }
   }
+}
+
+TEST(Recovery, ANewcomerGetsWhatOnlyOneRankHas) {
+  for (const auto* const strategy : {"strategy=sharded", "strategy={sharded: {stage: 2}}",
+                                     "strategy={sharded: {stage: 3}}", "strategy={sharded: {one_copy: true}}",
+                                     "strategy={name: all_reduce, compression: {name: topk, fraction: 0.3}}"}) {
+    const auto changes = plus(kSharded, {strategy});
+    const auto undisturbed = run(2, {}, changes);
+    const auto grown = run_with_newcomers({.step = 6}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 3, changes))) << strategy;
+    EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << strategy;
+    EXPECT_EQ(steps_of(grown, "train"), steps_of(undisturbed, "train")) << strategy;
+    EXPECT_EQ(summary(grown).at("ranks"), 3) << strategy;
+  }
+}
+
+// The last copy before that may be older, and the step may be the last one of an epoch.
+TEST(Recovery, ANewcomerGetsItAfterAnyStep) {
+  const auto changes = plus(kSharded, {"faults.copies_every=1000", "checkpoint.keep_last=20"});
+  const auto undisturbed = run(2, {}, plus(changes, {"checkpoint.every_steps=1"}));
+  for (const std::int64_t step : {2, 4, 5, 8, 11}) {
+    const auto grown = run_with_newcomers({.step = step}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, step, 3, changes))) << step;
+  }
+}
+
+TEST(Recovery, ASingleRankGivesNewcomersAllItHas) {
+  const auto undisturbed = run(1, {}, kSharded);
+  const auto grown = run_with_newcomers({.step = 6, .ranks = 1, .newcomers = 2}, kSharded);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 3, kSharded)));
+}
+
+TEST(Recovery, NewcomersHaveACopyOfWhatTheyGot) {
+  const auto undisturbed = run(2, {}, kSharded);
+  const auto grown = run_with_newcomers({.step = 6, .ends_at = 7}, kSharded);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 2, kSharded)));
+  EXPECT_EQ(summary(grown).at("ranks"), 2);
 }
 
 TEST(Recovery, GoesBackToTheCopyOfTheStartOrOfTheEndOfAnEpoch) {
@@ -488,6 +540,24 @@ TEST(Recovery, ACopyKeepsThePlaceInTheEpochToo) {
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
 }
 
+TEST(Recovery, EachSampleIsTakenOnceWhenTheBatchGrowsAgain) {
+  Taken whole;
+  const auto undisturbed = run(3, {}, kPerRank, nullptr, &whole);
+  const auto rates = column<double>(metrics(undisturbed, "train"), "learning_rate");
+  // Two of three ranks take 16 samples, the last 4 of an epoch in its 7th step.
+  for (const auto* const strategy : {"strategy=all_reduce", "strategy=sharded"}) {
+    for (const std::int64_t step : {2, 6, 7, 9}) {
+      Taken taken;
+      const auto grown = run_with_newcomers({.step = step, .began_with = 3}, plus(kPerRank, {strategy}), &taken);
+      for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << step << ", " << epoch;
+      const auto sizes = taken.sizes();
+      EXPECT_EQ(sizes.at(static_cast<std::size_t>(step) - 1), step == 7 ? 4 : 16) << step;
+      EXPECT_EQ(sizes.at(static_cast<std::size_t>(step)), step == 6 ? 4 : 24) << step;
+      EXPECT_EQ(column<double>(metrics(grown, "train"), "learning_rate").back(), rates.back()) << step;
+    }
+  }
+}
+
 TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
   Taken whole, taken, resumed;
   (void)run(3, {}, kPerRank, nullptr, &whole);
@@ -540,6 +610,25 @@ TEST(Recovery, AMeshOfASharingStrategyDoesToo) { expect_without_replica(plus(kTe
 TEST(Recovery, APipelineGoesOnWithoutTheReplicaThatHasLostARank) { expect_without_replica(kPipe); }
 
 TEST(Recovery, SequencesThatRanksShareGoOnWithoutTheReplicaThatHasLostARank) { expect_without_replica(kContext); }
+
+TEST(Recovery, AMeshGetsANewReplica) {
+  for (const auto& mesh : {kTensor, plus(kTensor, {"strategy=sharded"})}) {
+    const auto changes = plus(kMesh, mesh);
+    const auto undisturbed = run(4, {}, changes);
+    const auto grown = run_with_newcomers({.step = 6, .ranks = 4, .newcomers = 2}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 6, changes))) << mesh.back();
+    EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << mesh.back();
+    EXPECT_EQ(summary(grown).at("ranks"), 6) << mesh.back();
+  }
+}
+
+// A single replica keeps no copies for losses, since any loss would end it.
+TEST(Recovery, ASingleReplicaGivesANewOneAllItHas) {
+  const auto changes = plus(kMesh, kTensor);
+  const auto undisturbed = run(2, {}, changes);
+  const auto grown = run_with_newcomers({.step = 6, .ranks = 2, .newcomers = 2}, changes);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 4, changes)));
+}
 
 TEST(Recovery, AMeshMayLoseReplicasOneAfterTheOther) {
   const auto changes = plus(kMesh, kTensor);

@@ -174,6 +174,14 @@ void Checkpointing::carry_state() {
   run_.recovery->carried->centre = std::move(centre);
 }
 
+void Checkpointing::prepare_for_newcomers(const State& state) {
+  settle();
+  if (!goes_back()) return;
+  if (!copies_) make_copies();
+  copy(position_of(state));
+  copies_->arrive();
+}
+
 RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
   const Replica& replica = run_.replica;
   const PartitionedModel& part = *replica.part;
@@ -304,13 +312,17 @@ void Checkpointing::count_repeated(const Checkpoint& checkpoint) const {
   recovery.add_repeated(age ? std::min(*age - since_noticed.count(), trained.count()) : trained.count());
 }
 
+void Checkpointing::make_copies() {
+  const MeshShape& shape = run_.replica.mesh().shape();
+  copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies,
+                  static_cast<int>(shape.product() / shape[Axis::kData]));
+}
+
 // From the first step on, there is a copy to go back to, unless the only replica would be lost with any rank.
 void Checkpointing::begin_copies(const State& state) {
-  const MeshShape& shape = run_.replica.mesh().shape();
-  const auto replicas = shape[Axis::kData];
-  if (replicas == 1) return run_.recovery->copies.clear();
-  copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies,
-                  static_cast<int>(shape.product() / replicas));
+  run_.recovery->carried.reset();  // of a rank that had nothing until now
+  if (run_.replica.mesh().shape()[Axis::kData] == 1) return run_.recovery->copies.clear();
+  make_copies();
   copy(position_of(state));
   copies_->arrive();
   world().barrier().wait();

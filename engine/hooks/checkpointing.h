@@ -36,10 +36,10 @@ struct LastEvaluation {
 ///   at the end                if any of these is asked for; also after early stopping
 ///   when it is stopped        in any case, after the step at which all ranks stop
 ///
-/// Also decides what a run goes on with that has lost ranks (Run::recovery). If Replica::goes_on_from_own_state(), each
-/// rank carries that, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start and
-/// after every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the newest
-/// checkpoint.
+/// Also decides what a run goes on with that has lost ranks or gets new ones (Run::recovery). If
+/// Replica::goes_on_from_own_state(), each rank carries that, and no step is repeated. Otherwise the run goes back to a
+/// copy, which is taken at the start, after every faults.copies_every steps and each checkpoint, and at the end of the
+/// step after which new ranks take part, or, if too many ranks were lost at once, to the newest checkpoint.
 ///
 /// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {
@@ -80,6 +80,11 @@ class Checkpointing {
   /// Waits for no more than messages that are on their way.
   void carry_state();
 
+  /// Prepares the end of this step for ranks that take part from here on: completes the checkpoint that is being
+  /// written, which nobody would complete otherwise, and copies what only one rank has. carry_state() has to follow.
+  /// Collective. Throws CommError.
+  void prepare_for_newcomers(const State& state);
+
   /// Blocks until the checkpoint that is being written is complete.
   void settle() { checkpointer_->settle(); }
 
@@ -100,6 +105,7 @@ class Checkpointing {
   void require(const std::optional<Checkpoint>& checkpoint) const;
   void count_repeated(const Checkpoint& checkpoint) const;
   void begin_copies(const State& state);
+  void make_copies();
   void copy(const Position& position);
   Position position_of(const State& state) const;
   void set_position(const Manifest& manifest, bool end_to_come, State& state);

@@ -92,13 +92,10 @@ std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const At
 }  // namespace
 
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                                  const std::vector<int>& others, const ExperimentConfig& config,
-                                                  const LaunchEnvironment& launched) {
+                                                  const ExperimentConfig& config, const LaunchEnvironment& launched) {
   LaunchEnvironment grown = launched;
   grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = rank, .local_size = attempt.size()};
-  auto numbers = others;
-  for (const auto& one : attempt.newcomers) numbers.push_back(one.number);
-  auto connections = try_to_connect(meeting, attempt, numbers, config, grown);
+  auto connections = try_to_connect(meeting, attempt, attempt.numbers(), config, grown);
   // Once one rank has connected, all have, so the first one to know of the outcome may decide.
   if (!meeting.decide(attempt, connections.has_value())) return std::nullopt;
   if (!connections) {

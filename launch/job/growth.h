@@ -14,15 +14,14 @@
 namespace phalanx {
 
 /// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world. All ranks of the attempt
-/// call this; `others` are the numbers in the job of ranks whose end ends the attempt, besides those of the newcomers.
+/// call this; the end of any of them ends the attempt.
 ///
 /// Waits up to 10 s until all of them have come and connected. Returns nothing, on all ranks, if they do not come, end,
 /// or do not connect, or if the meeting folder cannot be used; the log says why. Throws CommError if the others use the
 /// new world, but this rank has not connected, and Error if it cannot know: the folder is gone. The others then lose
 /// it.
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                                  const std::vector<int>& others, const ExperimentConfig& config,
-                                                  const LaunchEnvironment& launched);
+                                                  const ExperimentConfig& config, const LaunchEnvironment& launched);
 
 /// The history of a job that newcomers get from the first rank.
 struct History {

@@ -356,42 +356,52 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   return status;
 }
 
-// Takes newcomers into the world. Returns the error if another rank is lost meanwhile, and null otherwise.
-std::exception_ptr grow(ShrinkingWorld& ranks, RankRun& run) {
-  try {
-    ranks.grow(run.rank.launched, *run.recovery);
-    return nullptr;
-  } catch (const CommError& error) {
-    if (error.kind() != CommError::Kind::kPeerLost) throw;
-    log_warning() << "a rank is lost while newcomers connect: " << error.what();
-    return std::current_exception();
+// The reason for which ranks go on in another world.
+struct Change {
+  std::exception_ptr loss{};  // the error by which a loss was noticed; null: none
+  bool newcomers = false;     // they wait to take part
+};
+
+// Changes the world until training can go on in it. Returns false if this rank has left it.
+bool change_world(ShrinkingWorld& ranks, RankRun& run, Change change) {
+  while (true) {
+    // Replicas that differ are such an error, too, and it may be unknown which of them is wrong.
+    if (change.loss && !ranks.shrink(*run.recovery)) std::rethrow_exception(change.loss);
+    if (ranks.leaves()) return false;
+    try {
+      if (change.newcomers) ranks.grow(run.rank.launched, *run.recovery);
+      change = {.newcomers = ranks.await_newcomers(stop_requested)};
+      if (!change.newcomers) return true;
+    } catch (const CommError& error) {
+      if (error.kind() != CommError::Kind::kPeerLost) throw;
+      log_warning() << "a rank is lost while newcomers connect, or the others wait for them: " << error.what();
+      change = {.loss = std::current_exception()};
+    }
   }
 }
 
-// Runs the rank while ranks are lost and newcomers take their places.
+// Runs the rank while ranks are lost and newcomers take their places, after a first change.
 int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   const std::string logs = run.rank.folder->logs();
-  run.newcomers_wait = [&ranks] { return ranks.newcomers_wait(); };
-  while (true) {
+  run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
+  Change change;
+  while (change_world(ranks, run, change)) {
     run.hang.clear();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), logs);
-    std::exception_ptr loss;  // null: newcomers wait
     try {
       return run_in_world(run, ranks.connections(), ranks.config());
     } catch (const NewcomersWait&) {
       log_info() << "ranks wait to take part";
+      change = {.newcomers = true};
     } catch (const CommError& error) {
       // Before the first step, there is nothing to go on with, and the error may be that of the whole job.
       if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->can_go_on()) throw;
       log_warning() << "a rank is lost: " << error.what();
-      loss = std::current_exception();
+      change = {.loss = std::current_exception()};
     }
     run.presence.reset();
-    if (!loss) loss = grow(ranks, run);
-    // Replicas that differ are such an error, too, and it may be unknown which of them is wrong.
-    if (loss && !ranks.shrink(*run.recovery)) std::rethrow_exception(loss);
-    if (ranks.leaves()) return kDone;
   }
+  return kDone;
 }
 
 // Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.

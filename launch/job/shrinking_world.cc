@@ -34,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReasonWait{2000};
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
+constexpr std::chrono::milliseconds kNewcomersPoll{20};
 
 // The time after which the first rank tries again to invite newcomers. Each attempt costs a step's time.
 constexpr std::chrono::seconds kInvitationPause{60};
@@ -87,9 +88,10 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
     one.step = step;
     one.seconds = std::chrono::duration<double>(Clock::now() - one.lost_at).count();
     if (world.rank() != 0) continue;
+    const std::string source = one.source < 0 ? "all others" : "rank " + std::to_string(one.source);
     print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
-                                 ", with the state of rank %d, on ranks: %d",
-                                 one.rank, one.in_place_of, one.seconds, step, one.source, world.size()));
+                                 ", with the state of %s, on ranks: %d",
+                                 one.rank, one.in_place_of, one.seconds, step, source.c_str(), world.size()));
   }
   return any;
 }
@@ -183,8 +185,9 @@ std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   }
   const auto stranded = stranded_ranks(members_, left, ranks_per_replica());
   if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));
-  std::vector<int> lost;
-  std::ranges::set_difference(everyone_, left, std::back_inserter(lost));
+  std::vector<int> lost, ascending = left;
+  std::ranges::sort(ascending);
+  std::ranges::set_difference(everyone_, ascending, std::back_inserter(lost));
   std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, stranded, recovery.lost) : "", world()));
   for (std::string line; std::getline(lines, line);) {
     const int rank = std::stoi(line);
@@ -246,21 +249,28 @@ void ShrinkingWorld::fit_config() {
   config_.mesh.data = 0;
 }
 
-bool ShrinkingWorld::newcomers_wait() {
-  if (!meeting_ || Clock::now() < next_invitation_) return false;
+bool ShrinkingWorld::newcomers_wait() { return !whole_replicas_of_newcomers().empty(); }
+
+// Returns the newcomers that wait, without those for whom a replica has no other ranks yet.
+std::vector<Newcomer> ShrinkingWorld::whole_replicas_of_newcomers() {
+  if (!meeting_ || Clock::now() < next_invitation_) return {};
   try {
-    return meeting_->anyone_waits();
+    auto waiting = meeting_->waiting();
+    const auto size = static_cast<std::size_t>(ranks_per_replica());
+    waiting.resize(waiting.size() / size * size);
+    return waiting;
   } catch (const Error& error) {
     invite_later(error);
-    return false;
+    return {};
   }
 }
 
 // Invites the newcomers that wait. Returns the invitation, or an empty text if nobody is invited.
 std::string ShrinkingWorld::invite() {
+  const auto newcomers = whole_replicas_of_newcomers();
+  if (newcomers.empty()) return "";
   try {
-    const auto waiting = meeting_->waiting();
-    return waiting.empty() ? "" : to_text(meeting_->invite(world().size(), waiting));
+    return to_text(meeting_->invite(members_, newcomers));
   } catch (const Error& error) {
     invite_later(error);
     return "";
@@ -276,27 +286,33 @@ void ShrinkingWorld::invite_later(const Error& error) {
                    error.what());
 }
 
+void ShrinkingWorld::use_members_of(const Attempt& attempt) {
+  members_ = attempt.numbers();
+  fit_config();
+}
+
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
   const std::string text = broadcast_text(first ? invite() : "", world());
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);
-  const auto present = gather_numbers(rank_.number_in_job, world());
-  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), present, config_, launched);
+  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
   }
   if (first) note_part(attempt);
   connections_ = *std::move(connections);
+  use_members_of(attempt);
+  const int source = recovery.copies.empty() ? members_.front() : -1;
   for (const auto& one : attempt.newcomers) {
     everyone_.push_back(one.number);
     recovery.returned.push_back(
-        {.rank = one.number, .in_place_of = one.in_place_of, .source = present.front(), .lost_at = one.lost_at});
+        {.rank = one.number, .in_place_of = one.in_place_of, .source = source, .lost_at = one.lost_at});
     log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
   }
-  fit_config();
+  std::ranges::sort(everyone_);  // a slow newcomer may come after one with a higher number
   share_history(/*joins=*/false, recovery);
 }
 
@@ -306,6 +322,37 @@ void ShrinkingWorld::note_part(const Attempt& attempt) {
     meeting_->note_part(attempt);
   } catch (const Error& error) {
     invite_later(error);
+  }
+}
+
+bool ShrinkingWorld::await_newcomers(const std::function<bool()>& stopped) {
+  const auto wanted = config_.faults.min_ranks;
+  const int ranks = world().size();
+  if (!meeting_ || ranks >= wanted) {
+    waits_until_.reset();
+    return false;
+  }
+  const auto wait = std::chrono::duration<double>(config_.faults.wait);
+  const bool first = world().rank() == 0;
+  if (!waits_until_) {
+    waits_until_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
+    if (first && wait.count() > 0) {
+      print_to_console(format_text("Waits up to %g s for new processes, since ", wait.count()) + std::to_string(ranks) +
+                       (ranks == 1 ? " rank is" : " ranks are") + " left and faults.min_ranks is " +
+                       std::to_string(wanted));
+    }
+  }
+  enum Verdict : std::int64_t { kWait, kEnough, kOver };  // the greatest wins
+  while (true) {
+    Verdict verdict = stopped() ? kOver : kWait;
+    if (first && verdict == kWait) {
+      const auto waiting = static_cast<std::int64_t>(whole_replicas_of_newcomers().size());
+      verdict = ranks + waiting >= wanted ? kEnough : Clock::now() >= *waits_until_ ? kOver : kWait;
+    }
+    const at::Tensor all = at::full({1}, verdict, at::kLong);
+    world().all_reduce(all, Reduction::kMax).wait();
+    if (all.item<std::int64_t>() != kWait) return all.item<std::int64_t>() == kEnough;
+    std::this_thread::sleep_for(kNewcomersPoll);
   }
 }
 
@@ -323,14 +370,17 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
     std::this_thread::sleep_for(kInvitationPoll);
   }
   const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
-  const auto own = attempt->first + static_cast<int>(place - attempt->newcomers.begin());
-  auto connections = connect_with_newcomers(meeting, *attempt, own, {}, config, launched);
+  const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
+  auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
   if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
   meeting.note_part(*attempt);
   ShrinkingWorld joined(*std::move(connections), rank, config);
   joined.started_ = static_cast<int>(config.launch.ranks);
-  joined.fit_config();
+  joined.use_members_of(*attempt);
+  joined.everyone_ = joined.members_;  // until it has the history
+  std::ranges::sort(joined.everyone_);
   recovery.carried = nothing_carried();
+  recovery.ranks = joined.started_;
   recovery.rebuilt = true;
   recovery.noticed = Clock::now();
   try {
@@ -343,7 +393,6 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
 
 // Gives newcomers the history of the job.
 void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
-  members_ = gather_numbers(rank_.number_in_job, world());
   const History own{.everyone = everyone_,
                     .lost = recovery.lost,
                     .returned = recovery.returned,
@@ -377,8 +426,11 @@ void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine&
 TooFewRanks too_few_ranks(const Recovery& recovery, int left, const ExperimentConfig& config, std::int64_t step) {
   std::vector<std::string> lost;
   for (const auto& one : recovery.lost) lost.push_back("rank " + std::to_string(one.rank) + " (" + one.reason + ")");
+  const auto& faults = config.faults;
+  const bool waits = faults.replaces() && faults.wait > 0;
   return TooFewRanks(std::to_string(left) + (left == 1 ? " rank is" : " ranks are") +
-                     " left, fewer than faults.min_ranks: " + std::to_string(config.faults.min_ranks) +
+                     " left, fewer than faults.min_ranks: " + std::to_string(faults.min_ranks) +
+                     (waits ? format_text(", and too few have come in faults.wait: %g s", faults.wait) : "") +
                      ". The run is saved after step " + std::to_string(step) +
                      "; --resume=auto continues it.\nLost: " + join(lost, ", "));
 }

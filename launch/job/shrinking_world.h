@@ -67,15 +67,23 @@ class ShrinkingWorld {
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
   bool leaves() const { return leaves_; }
 
-  /// Replaces the world by one to which newcomers have been added that wait in the meeting folder. If some of them do
+  /// Replaces the world by one to which newcomers have been added that wait in the meeting folder, as many as are whole
+  /// replicas. If some of them do
   /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
   /// the same holds for what uses the world before. Adds the newcomers to `recovery`. Throws CommError of kind
   /// kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers wait. To be called once a step on the first rank. If the meeting folder cannot be used,
-  /// as on a full disk, here or in grow(), the person is told once, and nobody is invited for a minute.
+  /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank. If the
+  /// meeting folder cannot be used, as on a full disk, here or in grow(), the person is told once, and nobody is invited
+  /// for a minute.
   bool newcomers_wait();
+
+  /// Blocks while these ranks are fewer than faults.min_ranks, up to faults.wait seconds since they are, of which the
+  /// person is told once. Returns true as soon as enough newcomers wait; grow() has to follow. Returns false if there
+  /// are enough ranks, if the time is over, if `stopped` returns true on a rank, or if nobody replaces lost ranks.
+  /// Collective. Throws CommError of kind kPeerLost if a rank is lost; shrink() has to follow.
+  [[nodiscard]] bool await_newcomers(const std::function<bool()>& stopped);
 
  private:
   std::string invite();
@@ -83,8 +91,10 @@ class ShrinkingWorld {
   void note_part(const Attempt& attempt);
   void replace_group();
   void fit_config();
+  void use_members_of(const Attempt& attempt);
   void share_history(bool joins, Recovery& recovery);
   std::int64_t ranks_per_replica() const;
+  std::vector<Newcomer> whole_replicas_of_newcomers();
   void leave(const Stranded& own);
   std::vector<Stranded> take_over(Recovery& recovery);
   std::string tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,
@@ -100,6 +110,7 @@ class ShrinkingWorld {
   std::optional<MeetingFolder> meeting_;
   std::chrono::steady_clock::time_point next_invitation_{};
   bool told_of_invitations_ = false;
+  std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   bool leaves_ = false;
   ServingRanks serving_;
 };

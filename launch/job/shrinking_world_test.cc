@@ -12,6 +12,7 @@
 #include "framework/base/files.h"
 #include "framework/testing/worlds.h"
 #include "launch/failure/failure.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/testing/launcher_process.h"
 
 namespace phalanx {
@@ -158,6 +159,66 @@ TEST_F(InvitesNobody, GoesOnIfWhatANewcomerHasWrittenCannotBeRead) {
   EXPECT_EQ(printed,
             "Lost ranks are not replaced at present, and training goes on without them: "
             "\"nonsense\" describes no newcomer\n");
+}
+
+// Two of three ranks are left.
+class AwaitsNewcomers : public ShrinksWorld {
+ protected:
+  AwaitsNewcomers() {
+    ::setenv(kMeetingFolder, meeting_.folder().c_str(), 1);
+    config_.faults.on_lost_rank = "replace";
+    config_.faults.min_ranks = 3;
+    config_.faults.wait = 600;
+    write_failure(scratch_.folder(), {.rank = 0, .message = "out of paper"});
+  }
+  ~AwaitsNewcomers() override { ::unsetenv(kMeetingFolder); }
+  AwaitsNewcomers(const AwaitsNewcomers&) = delete;
+  AwaitsNewcomers& operator=(const AwaitsNewcomers&) = delete;
+
+  // Expects that both wait with this result, and returns what is printed.
+  std::string await(bool result, const std::function<bool(int rank)>& stopped = [](int) { return false; }) {
+    return lose(3, 1, [&](ShrinkingWorld& world) {
+      Recovery recovery;
+      EXPECT_TRUE(world.shrink(recovery));
+      EXPECT_EQ(world.await_newcomers([&] { return stopped(world.world().rank()); }), result);
+    });
+  }
+
+  testing::Scratch meeting_;
+  const std::string loss_ = "Rank 0 of 3 is lost, 2 are left: out of paper\n";
+  const std::string waits_ = " for new processes, since 2 ranks are left and faults.min_ranks is 3\n";
+};
+
+TEST_F(AwaitsNewcomers, UntilThereAreEnough) {
+  MeetingFolder(meeting_.folder()).wait({.number = 3});
+  EXPECT_EQ(await(true), loss_ + "Waits up to 600 s" + waits_);
+}
+
+TEST_F(AwaitsNewcomers, UntilTheTimeIsOver) {
+  config_.faults.wait = 0.05;
+  EXPECT_EQ(await(false), loss_ + "Waits up to 0.05 s" + waits_);
+}
+
+TEST_F(AwaitsNewcomers, UntilARankIsStopped) {
+  EXPECT_EQ(await(false, [](int rank) { return rank == 1; }), loss_ + "Waits up to 600 s" + waits_);
+}
+
+TEST_F(AwaitsNewcomers, InWholeReplicas) {
+  config_.faults.min_ranks = 6;
+  config_.mesh.tensor = 2;
+  const MeetingFolder meeting(meeting_.folder());
+  meeting.wait({.number = 4});
+  lose(4, 0, [](ShrinkingWorld& world) { EXPECT_FALSE(world.newcomers_wait()); });
+  for (const int number : {5, 6}) meeting.wait({.number = number});
+  lose(4, 0, [](ShrinkingWorld& world) {
+    EXPECT_TRUE(world.newcomers_wait());
+    EXPECT_TRUE(world.await_newcomers([] { return false; }));
+  });
+}
+
+TEST_F(AwaitsNewcomers, OnlyIfThereAreTooFewRanks) {
+  config_.faults.min_ranks = 2;
+  EXPECT_EQ(await(false), loss_);
 }
 
 }  // namespace

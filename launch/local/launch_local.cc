@@ -179,9 +179,15 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
     replace(rank);
     return true;
   };
-  policy.ended = [&](const Supervisor::End& end) {
+  policy.ended = [&, replace](const Supervisor::End& end) {
     const int rank = rank_of(options, end.child);
-    if (!failed(end.status) && replacements.waits(rank)) replacements.note_end(rank);  // it may have been invited
+    if (failed(end.status)) return;
+    if (replacements.waits(rank)) {
+      replacements.note_end(rank);  // it may have been invited
+    } else if (exit_status_of(end.status) == kDone && is_noted_as_lost(rank, options.log_folder)) {
+      replacements.note_end(rank);
+      replace(rank);
+    }
   };
 }
 

@@ -58,7 +58,8 @@ struct LocalLaunch {
 /// do not count for the status and the first cause, unless no other rank is left. Once only such ranks are still
 /// running, they are ended. A rank that is stopped (SIGSTOP) for `lost_after` seconds while another one runs is killed.
 ///
-/// With `replacements`, a process is started for each lost rank, up to this number of processes. Its rank is the number
+/// With `replacements`, a process is started for each lost rank, and for each that ends with kDone after it has been
+/// noted as lost, up to this number of processes. Its rank is the number
 /// of processes started before. PHALANX_MEETING_FOLDER names the meeting folder for all ranks, and PHALANX_NEWCOMER
 /// describes the newcomer to itself (meeting_folder.h). A newcomer that fails before it takes part is lost, and
 /// replaced as well. Newcomers that wait end when all others have ended.

@@ -633,12 +633,16 @@ class Replaces : public LaunchLocal {
         return newcomer(parse_newcomer(self));
       }
       note_training(log_folder_);
-      if (rank == 1) ::raise(SIGKILL);
+      if (rank == 1) {
+        if (!leaves_) ::raise(SIGKILL);
+        mark_lost(log_folder_, {.rank = 1, .message = "its replica has lost a rank"});
+        return kDone;
+      }
       for (int number = 2; number < 2 + awaited; ++number) {
-        if (!becomes_true([&] { return meeting.anyone_waits() || meeting.has_ended(number); })) return kFailed;
+        if (!becomes_true([&] { return !meeting.waiting().empty() || meeting.has_ended(number); })) return kFailed;
         const auto waiting = meeting.waiting();
         if (waiting.empty()) continue;
-        meeting.note_part(meeting.invite(1, waiting));
+        meeting.note_part(meeting.invite({0}, waiting));
         mark_lost(log_folder_, {.rank = waiting[0].in_place_of, .message = "lost"});
       }
       return kDone;
@@ -652,11 +656,22 @@ class Replaces : public LaunchLocal {
     meeting.wait(self);
     return becomes_true([&] { return meeting.takes_part(self.number); }) ? kDone : kFailed;
   }
+
+  bool leaves_ = false;  // rank 1 leaves instead of being killed
 };
 
 TEST_F(Replaces, StartsAProcessInPlaceOfALostRank) {
   const int status = launch(
       1, 1, [](const Newcomer& self) { return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed; });
+  EXPECT_EQ(status, kDone) << error_;
+  EXPECT_EQ(error_, "");
+}
+
+// Its end is no failure.
+TEST_F(Replaces, StartsAProcessInPlaceOfARankThatLeaves) {
+  leaves_ = true;
+  const int status =
+      launch(1, 1, [](const Newcomer& self) { return self.in_place_of == 1 ? take_part(self) : kFailed; });
   EXPECT_EQ(status, kDone) << error_;
   EXPECT_EQ(error_, "");
 }

@@ -63,8 +63,15 @@ Newcomer parse_newcomer(const std::string& text) {
   return newcomer;
 }
 
+std::vector<int> Attempt::numbers() const {
+  std::vector<int> all = members;
+  for (const auto& one : newcomers) all.push_back(one.number);
+  return all;
+}
+
 std::string to_text(const Attempt& attempt) {
-  std::string text = std::to_string(attempt.number) + " " + std::to_string(attempt.first);
+  std::string text = std::to_string(attempt.number);
+  for (const int member : attempt.members) text += " " + std::to_string(member);
   for (const auto& newcomer : attempt.newcomers) text += "\n" + to_text(newcomer);
   return text;
 }
@@ -75,7 +82,9 @@ Attempt parse_attempt(const std::string& text) {
   Attempt attempt;
   std::getline(lines, line);
   std::istringstream head(line);
-  if (!(head >> attempt.number >> attempt.first)) throw Error("\"" + text + "\" describes no new world");
+  head >> attempt.number;
+  for (int member = 0; head >> member;) attempt.members.push_back(member);
+  if (!head.eof() || attempt.members.empty()) throw Error("\"" + text + "\" describes no new world");
   while (std::getline(lines, line)) attempt.newcomers.push_back(parse_newcomer(line));
   return attempt;
 }
@@ -101,8 +110,6 @@ std::optional<Attempt> MeetingFolder::invitation(int number) const {
   return exists(path) ? std::optional(parse_attempt(read_file(path))) : std::nullopt;
 }
 
-bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
-
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
   std::error_code removed;  // by somebody who tidies up during a long job
@@ -116,8 +123,8 @@ std::vector<Newcomer> MeetingFolder::waiting() const {
   return all;
 }
 
-Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers) const {
-  Attempt attempt{.first = ranks, .newcomers = newcomers};
+Attempt MeetingFolder::invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const {
+  Attempt attempt{.members = members, .newcomers = newcomers};
   std::error_code error;
   while (!fs::create_directory(file("attempt", attempt.number), error) && !error) ++attempt.number;
   if (error) throw Error(file("attempt", attempt.number) + ": " + error.message());

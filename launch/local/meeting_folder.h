@@ -30,10 +30,15 @@ Newcomer parse_newcomer(const std::string& text);
 /// One attempt of all ranks of a job, and of the newcomers that the first rank has invited, to form a new world.
 struct Attempt {
   int number = 0;
-  int first = 0;  // the rank of the first newcomer in the new world, and the number of the others
+  std::vector<int> members{};  // the numbers in the job of the ranks that there are, in their order
   std::vector<Newcomer> newcomers{};
 
-  int size() const { return first + static_cast<int>(newcomers.size()); }
+  /// Returns the rank of the first newcomer in the new world. The others keep their order.
+  int first() const { return static_cast<int>(members.size()); }
+  int size() const { return first() + static_cast<int>(newcomers.size()); }
+
+  /// Returns the numbers in the job of all ranks of the new world.
+  std::vector<int> numbers() const;
 };
 
 std::string to_text(const Attempt& attempt);
@@ -56,9 +61,9 @@ class MeetingFolder {
   std::optional<Attempt> invitation(int number) const;
 
   // The ranks.
-  bool anyone_waits() const;              // false if somebody has removed the folder
-  std::vector<Newcomer> waiting() const;  // ascending, without those that have ended or been invited
-  Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
+  std::vector<Newcomer> waiting()
+      const;  // ascending, without those that have ended or been invited; none without folder
+  Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;  // on the first rank
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part
 

@@ -30,26 +30,29 @@ class Meeting : public ::testing::Test {
 };
 
 TEST_F(Meeting, InvitesThoseWhoWait) {
-  EXPECT_FALSE(folder_.anyone_waits());
+  EXPECT_THAT(folder_.waiting(), IsEmpty());
   for (const int number : {4, 2, 3}) folder_.wait({.number = number, .in_place_of = number - 2});
   folder_.note_end(3);
   EXPECT_THAT(numbers(folder_.waiting()), ElementsAre(2, 4));
-  const auto attempt = folder_.invite(5, folder_.waiting());
-  EXPECT_EQ(attempt.size(), 7);
+  const auto attempt = folder_.invite({0, 1, 5}, folder_.waiting());
+  EXPECT_EQ(attempt.size(), 5);
   EXPECT_EQ(folder_.invitation(3), std::nullopt);
   const auto invitation = folder_.invitation(4);
   ASSERT_TRUE(invitation);
   EXPECT_EQ(invitation->number, attempt.number);
-  EXPECT_EQ(invitation->first, 5);
+  EXPECT_EQ(invitation->first(), 3);
+  EXPECT_THAT(invitation->members, ElementsAre(0, 1, 5));
   EXPECT_THAT(numbers(invitation->newcomers), ElementsAre(2, 4));
   EXPECT_EQ(invitation->newcomers[1].in_place_of, 2);
   EXPECT_THAT(folder_.waiting(), IsEmpty()) << "nobody is invited twice";
 }
 
-TEST_F(Meeting, HasNobodyInARemovedFolder) { EXPECT_FALSE(MeetingFolder(scratch_.path("removed")).anyone_waits()); }
+TEST_F(Meeting, HasNobodyInARemovedFolder) {
+  EXPECT_THAT(MeetingFolder(scratch_.path("removed")).waiting(), IsEmpty());
+}
 
 TEST_F(Meeting, TheFirstToDecideDecides) {
-  const auto one = folder_.invite(1, {{.number = 2}}), other = folder_.invite(1, {{.number = 2}});
+  const auto one = folder_.invite({0}, {{.number = 2}}), other = folder_.invite({0}, {{.number = 2}});
   EXPECT_NE(one.number, other.number);
   EXPECT_TRUE(folder_.decide(one, true));
   EXPECT_TRUE(folder_.decide(one, false));
@@ -73,7 +76,7 @@ TEST_F(Meeting, DoesNotDecideInAFolderThatIsGone) {
 }
 
 TEST_F(Meeting, KnowsWhoTakesPart) {
-  const auto attempt = folder_.invite(2, {{.number = 2}});
+  const auto attempt = folder_.invite({0, 1}, {{.number = 2}});
   EXPECT_FALSE(folder_.takes_part(2));
   folder_.arrive(attempt, 1);
   EXPECT_TRUE(folder_.has_arrived(attempt, 1));

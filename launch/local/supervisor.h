@@ -62,6 +62,9 @@ class Supervisor {
     /// Null: they never do.
     std::function<bool(const End&)> goes_on = {};
 
+    /// Is called with each end, after `goes_on` has said whether the others go on. Null: nobody asks.
+    std::function<void(const End&)> ended = {};
+
     /// There are others that are not children of this process, and may go on without all of its children.
     bool others_elsewhere = false;
 

@@ -12,7 +12,7 @@ std::vector<Stranded> stranded_ranks(const std::vector<int>& before, const std::
   if (ranks_per_replica < 1 || before.size() % size != 0) {
     throw std::invalid_argument("stranded_ranks: the ranks are not whole replicas");
   }
-  const auto is_left = [&left](int rank) { return std::ranges::binary_search(left, rank); };
+  const auto is_left = [&left](int rank) { return std::ranges::find(left, rank) != left.end(); };
   std::vector<Stranded> stranded;
   for (std::size_t first = 0; first < before.size(); first += size) {
     const std::vector<int> replica(before.begin() + static_cast<std::ptrdiff_t>(first),

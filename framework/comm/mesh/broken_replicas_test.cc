@@ -33,6 +33,7 @@ TEST(BrokenReplicas, StrandNobodyIfTheyAreLostAsAWhole) {
 TEST(BrokenReplicas, FollowFromTheOrderOfRanksAndNotFromTheirNumbers) {
   EXPECT_EQ(stranded({0, 1, 4, 5}, {0, 1, 5}, 2), (Pairs{{5, 4}}));
   EXPECT_EQ(stranded({1, 2, 5, 8}, {1, 5, 8}, 2), (Pairs{{1, 2}}));
+  EXPECT_EQ(stranded({0, 1, 6, 5}, {0, 1, 6}, 2), (Pairs{{6, 5}}));  // newcomers, of which one was slow
 }
 
 TEST(BrokenReplicas, NeedWholeReplicasToBeginWith) {
