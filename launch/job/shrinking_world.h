@@ -75,8 +75,8 @@ class ShrinkingWorld {
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
   /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank. If the
-  /// meeting folder cannot be used, as on a full disk, here or in grow(), the person is told once, and nobody is invited
-  /// for a minute.
+  /// meeting folder cannot be used, as on a full disk, here or in grow(), the person is told once, and nobody is
+  /// invited for a minute.
   bool newcomers_wait();
 
   /// Blocks while these ranks are fewer than faults.min_ranks, up to faults.wait seconds since they are, of which the

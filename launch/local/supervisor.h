@@ -72,9 +72,6 @@ class Supervisor {
     /// only such ones, and those that wait, are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
 
-    /// Is called with each end, after `goes_on` has said whether the others go on. Null: nobody asks.
-    std::function<void(const End&)> ended = {};
-
     /// Returns true if a child does not belong to the job yet: it waits until the others let it take part. The job does
     /// not go on with such children alone, which are killed once only they are left. Null: there are none.
     std::function<bool(int child)> waits = {};
