@@ -74,7 +74,7 @@ struct ReturnedRank {
   std::int64_t step = -1;  // the step after which it has taken part; -1: it does not yet
   double seconds = 0;      // from the loss until it took part
 
-  std::chrono::steady_clock::time_point lost_at{};
+  std::chrono::system_clock::time_point lost_at{};  // a time that all hosts know
 };
 
 /// The end of a call of run_experiment() with a whole state in Recovery::carried, because ranks wait to take part.

@@ -26,7 +26,8 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
       .size = rank_info.size,
       .timeout = options.timeout,
       .endpoint = {.host = own.text, .secret = connection_secret(*options.store, "gloo/secret", rank_info.rank)},
-      .address = own.describe()};
+      .address = own.describe(),
+      .numbers = options.numbers};
   auto device = gloo::open_device();
   auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
