@@ -105,8 +105,9 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint(replace + ", backend: by_mpi"),
               ::testing::HasSubstr("replace needs a launcher that can start one more rank, which mpirun cannot"));
   EXPECT_THAT(complaint(replace + ", strategy: sharded"), ::testing::HasSubstr("or set faults.on_lost_rank: shrink"));
-  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a], with: ssh}, faults: {on_lost_rank: replace}"),
-              ::testing::HasSubstr("replace starts processes on one host only"));
+  EXPECT_EQ(complaint("launch: {ranks: 4, hosts: [a, b], with: ssh}, faults: {on_lost_rank: replace}"), "");
+  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a, b]}, faults: {on_lost_rank: replace}"),
+              ::testing::HasSubstr("or set launch.with: ssh for several hosts"));
   EXPECT_THAT(complaint(replace + ", mesh: {tensor: 2}"), ::testing::HasSubstr("needs a whole replica on each rank"));
   EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"),
               ::testing::HasSubstr("replace keeps the number of ranks"));

@@ -155,8 +155,6 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
          "needs ranks that are processes, but those of " + config.backend + " are threads; set backend: shm or gloo");
   refuse(backend_traits(config.backend).mpi,
          "needs a launcher that can start one more rank, which mpirun cannot; set backend: shm or gloo");
-  refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
-         "starts processes on one host only; remove launch.hosts and set launch.with: local");
   const auto traits = config.strategy.traits();
   refuse(config.strategy.selected() != "auto" && can_be_copied(traits) && !traits.ranks_are_equal(),
          "needs a strategy by which each rank has all state, which " + config.strategy.selected() +

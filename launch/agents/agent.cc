@@ -7,14 +7,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 #include "framework/base/console.h"
@@ -22,19 +20,14 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_lease.h"
+#include "launch/agents/order_line.h"
+#include "launch/agents/rank_notice.h"
+#include "launch/agents/shared_folder.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
 namespace {
-
-// Returns the number after a word and a space, or nothing if the line is something else.
-std::optional<std::int64_t> number_after(std::string_view word, std::string_view line) {
-  std::int64_t number = 0;
-  if (!line.starts_with(word) || !line.substr(word.size()).starts_with(' ')) return std::nullopt;
-  const char* const end = line.data() + line.size();
-  const auto parsed = std::from_chars(line.data() + word.size() + 1, end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
-}
 
 // Returns the descriptor by which text reaches the launcher, which knows beats in it. What a standard input that is a
 // pipe takes would come back.
@@ -46,11 +39,11 @@ int descriptor_of_beats() {
 // The lease of this host, of which the ranks know by shared memory.
 class HostsLease {
  public:
-  HostsLease(std::chrono::nanoseconds length, int ranks_of_job)
+  HostsLease(std::chrono::nanoseconds length, int numbers, Console& launcher)
       : length_(length),
         lease_(length, boot_time()),
-        of_ranks_(std::make_shared<HostLease>(ranks_of_job, lease_.end())),
-        beats_(descriptor_of_beats()) {}
+        of_ranks_(std::make_shared<HostLease>(numbers, lease_.end())),
+        beats_(launcher) {}
 
   const std::shared_ptr<HostLease>& of_ranks() const { return of_ranks_; }
   bool is_over() const { return over_; }
@@ -77,14 +70,15 @@ class HostsLease {
   std::chrono::nanoseconds length_;
   AgentLease lease_;
   std::shared_ptr<HostLease> of_ranks_;
-  Console beats_;
+  Console& beats_;
   bool over_ = false;
 };
 
 // Reads the launcher's lines from standard input.
 class Orders {
  public:
-  Orders(Supervisor& supervisor, HostsLease& lease) : supervisor_(supervisor), lease_(lease) {}
+  Orders(const Share& share, HostsLease& lease, Console& launcher)
+      : supervisor_(share.supervisor), share_(share), lease_(lease), launcher_(launcher) {}
 
   // Returns false if the launcher or the connection to it has ended.
   bool read_all() {
@@ -111,11 +105,27 @@ class Orders {
       if (order == kKillRanks) supervisor_.end_now();
       if (const auto beat = number_after(kAnswer, order)) lease_.answered(*beat);
       if (const auto rank = number_after(kEnded, order)) lease_.of_ranks()->declare_ended(static_cast<int>(*rank));
+      if (const std::string word = std::string(kStartRank) + " "; order.starts_with(word)) {
+        start(parse_newcomer(order.substr(word.size())));
+      }
+    }
+  }
+
+  // If the system refuses the process, it counts as one that has ended at once.
+  void start(const Newcomer& newcomer) {
+    try {
+      share_.start(newcomer);
+    } catch (const Error& error) {
+      print_to_console("Rank " + std::to_string(newcomer.number) + " cannot be started on " + host_name() + ": " +
+                       error.what());
+      launcher_.write(to_text(RankNotice{.number = newcomer.number, .lost = true}));
     }
   }
 
   Supervisor& supervisor_;
+  const Share& share_;
   HostsLease& lease_;
+  Console& launcher_;
   std::string pending_;
 };
 
@@ -133,15 +143,19 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   launch.ranks_of_job = order.ranks_of_job;
   launch.rendezvous = order.rendezvous;
   ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+  if (launch.replacements > 0) launch.meeting_folder = meeting_folder_of(launch.log_folder);
+  Console launcher(descriptor_of_beats());
   const auto length = lease_length(launch.goes_on, launch.lost_after);
-  HostsLease lease(length, order.ranks_of_job);
+  HostsLease lease(length, order.ranks_of_job + launch.replacements, launcher);
   set_lease_of_process(lease.of_ranks());
   std::optional<Orders> orders;
-  const int status = run_share(launch, body, [&](Supervisor& supervisor) {
-    orders.emplace(supervisor, lease);
-    supervisor.watch(STDIN_FILENO, [&] { return orders->read_all(); });
-    supervisor.repeat(beat_interval(length), [&] { lease.check(supervisor); });
+  const int status = run_share(launch, body, [&](Share& share) {
+    orders.emplace(share, lease, launcher);
+    share.ended = [&](int number, bool lost) { launcher.write(to_text(RankNotice{.number = number, .lost = lost})); };
+    share.supervisor.watch(STDIN_FILENO, [&] { return orders->read_all(); });
+    share.supervisor.repeat(beat_interval(length), [&] { lease.check(share.supervisor); });
   });
+  launcher.flush();
   return lease.is_over() ? kWithoutLease : status;
 }
 

@@ -9,20 +9,22 @@
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/comm/store/rendezvous.h"
+#include "launch/rank/local_rank.h"
 
 namespace phalanx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using WallTime = std::chrono::system_clock::time_point;
 using nlohmann::json;
 
 // The newcomers have loaded their data, and the others come from the same step, so they meet within milliseconds.
 constexpr Seconds kMeetingDeadline{10};
 constexpr std::chrono::milliseconds kArrivalPoll{1};
 
-// Waits for all ranks of the attempt. Returns false if they do not come in time, or one of `numbers` has ended.
-bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, const std::vector<int>& numbers) {
+// Waits for all ranks of the attempt. Returns false if they do not come in time, or one of them has ended.
+bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt) {
+  const auto numbers = attempt.numbers();
   const auto deadline = Clock::now() + kMeetingDeadline;
   for (int rank = 0; rank < attempt.size();) {
     if (meeting.has_arrived(attempt, rank)) {
@@ -36,23 +38,29 @@ bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, const st
   return true;
 }
 
+// Has the ranks meet in the store of the attempt, and find out which of them are on one host.
+ResolvedLaunch meet(const MeetingFolder& meeting, const Attempt& attempt, int rank, const LaunchEnvironment& launched) {
+  LaunchEnvironment grown = launched;
+  grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = 0, .local_size = 0};
+  grown.knows_local_rank = false;
+  grown.rendezvous = "file://" + meeting.store(attempt) + "?rank=" + std::to_string(rank) +
+                     "&world_size=" + std::to_string(attempt.size());
+  return resolve_local_rank(grown, kMeetingDeadline);
+}
+
 }  // namespace
 
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                                  const std::vector<int>& others, const ExperimentConfig& config,
-                                                  const LaunchEnvironment& launched) {
-  LaunchEnvironment grown = launched;
-  grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = rank, .local_size = attempt.size()};
-  auto numbers = others;
-  for (const auto& one : attempt.newcomers) numbers.push_back(one.number);
+                                                  const ExperimentConfig& config, const LaunchEnvironment& launched) {
+  ExperimentConfig grown = config;  // the same on all ranks
+  grown.launch.ranks = attempt.size();
+  grown.mesh.data = 0;
   meeting.arrive(attempt, rank);
   std::optional<Connections> connections;
-  if (wait_for_all(meeting, attempt, numbers)) {
+  if (wait_for_all(meeting, attempt)) {
     try {
-      Rendezvous met{.store = make_file_store(meeting.store(attempt), attempt.size(), kMeetingDeadline),
-                     .rank = rank,
-                     .size = attempt.size()};
-      connections = connect_backends(config, grown, std::move(met));
+      ResolvedLaunch resolved = meet(meeting, attempt, rank, launched);
+      connections = connect_backends(grown, resolved.launched, std::move(resolved.met), attempt.numbers());
     } catch (const CommError& error) {
       log_warning() << "the ranks have not connected with newcomers: " << error.what();
     }
@@ -89,7 +97,7 @@ History parse_history(const std::string& text) {
                                 .source = one[2],
                                 .step = one[3],
                                 .seconds = one[4],
-                                .lost_at = Clock::time_point(Clock::duration(one[5].get<Clock::rep>()))});
+                                .lost_at = WallTime(WallTime::duration(one[5].get<WallTime::rep>()))});
   }
   return history;
 }

@@ -13,15 +13,14 @@
 
 namespace phalanx {
 
-/// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world. All ranks of the attempt
-/// call this; `others` are the numbers in the job of ranks whose end ends the attempt, besides those of the newcomers.
+/// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world, on however many hosts they
+/// are. All ranks of the attempt call this; the end of any of them ends the attempt.
 ///
 /// Waits up to 10 s until all of them have come, so that a newcomer that has ended meanwhile keeps nobody for long.
 /// Returns nothing, on all ranks, if they do not come, end, or do not connect. Throws CommError if the others use the
 /// new world, but this rank has not connected; the others then lose it.
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                                  const std::vector<int>& others, const ExperimentConfig& config,
-                                                  const LaunchEnvironment& launched);
+                                                  const ExperimentConfig& config, const LaunchEnvironment& launched);
 
 /// The history of a job that newcomers get from the first rank.
 struct History {

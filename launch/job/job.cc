@@ -77,6 +77,11 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   return launch;
 }
 
+// Returns the number of processes that may be started for lost ranks.
+int replacements(const Job& job) {
+  return job.config.faults.replaces() && !job.body ? static_cast<int>(job.config.faults.replacements) : 0;
+}
+
 AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
   const auto& launch = job.config.launch;
   AgentsLaunch agents{.shares = divide_among_hosts(launch.hosts, static_cast<int>(launch.ranks)),
@@ -86,13 +91,14 @@ AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
                       .stop_policy = stop_policy_of(job),
                       .describe_saved = saved_state_describer(job, folder),
                       .goes_on = job.goes_on(),
-                      .lease = lease_length(job.goes_on(), job.config.faults.lost_after)};
+                      .lease = lease_length(job.goes_on(), job.config.faults.lost_after),
+                      .replacements = replacements(job),
+                      .replacement_delay = launch.restart_delay};
   agents.command.push_back("--run_dir=" + folder.path());
   return agents;
 }
 
 LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) {
-  const bool replaces = job.config.faults.replaces() && !job.body;
   return {.ranks = static_cast<int>(job.config.launch.ranks),
           .threads = threads,
           .log_folder = folder.logs(),
@@ -100,7 +106,7 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .describe_saved = saved_state_describer(job, folder),
           .goes_on = job.goes_on(),
           .lost_after = job.config.faults.lost_after,
-          .replacements = replaces && !threads ? static_cast<int>(job.config.faults.replacements) : 0,
+          .replacements = threads ? 0 : replacements(job),
           .replacement_delay = job.config.launch.restart_delay};
 }
 

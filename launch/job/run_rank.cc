@@ -263,7 +263,7 @@ struct RankRun {
   const Job& job;
   const StartedRank& rank;
   const bool supervised;
-  const bool same_processors;
+  bool same_processors;
   std::optional<EndCommand>& command;
   std::string& hang;  // the explanation of the wait that ends the run
   std::unique_ptr<RankPresence> presence{};
@@ -353,6 +353,7 @@ int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
   while (true) {
     run.hang.clear();
+    run.same_processors = run.same_processors && ranks.same_processors();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), logs);
     std::exception_ptr loss;  // null: newcomers wait
     try {
@@ -391,8 +392,8 @@ int run_with_peers(RankRun& run, Connections connections) {
 int run_newcomer(RankRun& run) {
   const StartedRank& rank = run.rank;
   const auto& config = run.job.config;
-  const int ranks = static_cast<int>(config.launch.ranks), place = rank.newcomer->place;
-  log_info() << bind_cores(config.launch, {.rank = place, .size = ranks, .local_rank = place, .local_size = ranks},
+  const int share = rank.newcomer->local_rank, shares = rank.newcomer->local_size;
+  log_info() << bind_cores(config.launch, {.rank = share, .size = shares, .local_rank = share, .local_size = shares},
                            CoresFrom::kPhalanx);
   run.splits = make_data(run.job, /*prints=*/false);
   run.recovery = std::make_shared<Recovery>();
@@ -419,7 +420,7 @@ int run_rank(const Job& job, StartedRank rank) {
       RankRun run{.job = job,
                   .rank = rank,
                   .supervised = true,
-                  .same_processors = true,  // on this host
+                  .same_processors = true,  // until the others tell
                   .command = command,
                   .hang = hang};
       return run_newcomer(run);

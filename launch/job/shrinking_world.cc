@@ -21,6 +21,7 @@
 #include "framework/base/text.h"
 #include "framework/comm/texts.h"
 #include "launch/failure/failure.h"
+#include "launch/job/agree.h"
 #include "launch/job/growth.h"
 #include "launch/local/print_to_console.h"
 
@@ -34,6 +35,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReasonWait{2000};
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
+
+// A look into the meeting folder may be a round trip to a file server.
+constexpr std::chrono::milliseconds kLookForNewcomers{50};
 
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
@@ -77,7 +81,8 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
     if (one.step >= 0) continue;
     any = true;
     one.step = step;
-    one.seconds = std::chrono::duration<double>(Clock::now() - one.lost_at).count();
+    const auto now = std::chrono::system_clock::now();  // hosts may have different clocks
+    one.seconds = std::max(0.0, std::chrono::duration<double>(now - one.lost_at).count());
     if (world.rank() != 0) continue;
     print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
                                  ", with the state of rank %d, on ranks: %d",
@@ -225,21 +230,26 @@ void ShrinkingWorld::fit_config() {
   config_.mesh.data = 0;
 }
 
-bool ShrinkingWorld::newcomers_wait() const { return meeting_ && meeting_->anyone_waits(); }
+bool ShrinkingWorld::newcomers_wait() {
+  const auto now = Clock::now();
+  if (!meeting_ || now < next_look_) return false;
+  next_look_ = now + kLookForNewcomers;
+  return meeting_->anyone_waits();
+}
 
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
+  const auto present = gather_numbers(rank_.number_in_job, world());
   std::string text;
   if (first) {
     const auto waiting = meeting_->waiting();
-    if (!waiting.empty()) text = to_text(meeting_->invite(world().size(), waiting));
+    if (!waiting.empty()) text = to_text(meeting_->invite(present, waiting));
   }
   text = broadcast_text(text, world());
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);
-  const auto present = gather_numbers(rank_.number_in_job, world());
-  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), present, config_, launched);
+  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
@@ -270,8 +280,8 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
     std::this_thread::sleep_for(kInvitationPoll);
   }
   const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
-  const auto own = attempt->first + static_cast<int>(place - attempt->newcomers.begin());
-  auto connections = connect_with_newcomers(meeting, *attempt, own, {}, config, launched);
+  const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
+  auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
   if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
   meeting.note_part(*attempt);
   ShrinkingWorld joined(*std::move(connections), rank, config);
@@ -288,7 +298,7 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   return joined;
 }
 
-// Gives newcomers the history of the job.
+// Gives newcomers the history of the job, and compares their processors with those of the others.
 void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
   members_ = gather_numbers(rank_.number_in_job, world());
   const History own{.everyone = everyone_,
@@ -296,6 +306,9 @@ void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
                     .returned = recovery.returned,
                     .lost_seconds = recovery.lost_seconds};
   const std::string text = broadcast_text(world().rank() == 0 ? to_text(own) : "", world());
+  const auto different = differing_processors(world());
+  if (!different.empty() && same_processors_ && world().rank() == 0) print_to_console(different);
+  same_processors_ = same_processors_ && different.empty();
   if (!joins) return;
   History history = parse_history(text);
   everyone_ = std::move(history.everyone);

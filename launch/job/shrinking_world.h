@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -61,14 +62,18 @@ class ShrinkingWorld {
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
   bool leaves() const { return leaves_; }
 
+  /// Returns false once a newcomer takes part whose processor is of another kind than that of the others.
+  bool same_processors() const { return same_processors_; }
+
   /// Replaces the world by one to which newcomers have been added that wait in the meeting folder. If some of them do
   /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
   /// the same holds for what uses the world before. Adds the newcomers to `recovery`. Throws CommError of kind
   /// kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers wait. To be called once a step on the first rank.
-  bool newcomers_wait() const;
+  /// Returns true if newcomers wait. To be called once a step on the first rank, which looks into the meeting folder
+  /// every 50 ms at most.
+  bool newcomers_wait();
 
  private:
   void replace_group();
@@ -88,7 +93,9 @@ class ShrinkingWorld {
   std::vector<int> everyone_;  // the numbers of all ranks that have ever taken part, ascending
   std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
   std::optional<MeetingFolder> meeting_;
+  std::chrono::steady_clock::time_point next_look_{};  // for newcomers
   bool leaves_ = false;
+  bool same_processors_ = true;
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

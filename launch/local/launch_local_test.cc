@@ -638,7 +638,7 @@ class Replaces : public LaunchLocal {
         if (!becomes_true([&] { return meeting.anyone_waits() || meeting.has_ended(number); })) return kFailed;
         const auto waiting = meeting.waiting();
         if (waiting.empty()) continue;
-        meeting.note_part(meeting.invite(1, waiting));
+        meeting.note_part(meeting.invite({0}, waiting));
         mark_lost(log_folder_, {.rank = waiting[0].in_place_of, .message = "lost"});
       }
       return kDone;

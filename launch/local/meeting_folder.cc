@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/meeting_folder.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -25,23 +28,28 @@ bool is_wait(const std::string& name) {
   return name.starts_with(prefix) && name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
 }
 
+// Returns true if there is a note. A network file system may remember for a minute that there was none; it looks again
+// if the folder has changed, which it learns from the server when somebody opens the folder.
 bool exists(const std::string& path) {
+  const auto folder = fs::path(path).parent_path();
+  const Descriptor asks(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::error_code none;
   return fs::exists(path, none);
 }
 
 void read(std::istream& in, Newcomer& newcomer) {
-  std::chrono::steady_clock::rep lost_at = 0;
-  in >> newcomer.number >> newcomer.in_place_of >> newcomer.place >> lost_at;
-  newcomer.lost_at = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(lost_at));
+  std::chrono::system_clock::rep lost_at = 0;
+  in >> newcomer.number >> newcomer.in_place_of >> newcomer.place >> newcomer.local_rank >> newcomer.local_size >>
+      lost_at;
+  newcomer.lost_at = std::chrono::system_clock::time_point(std::chrono::system_clock::duration(lost_at));
 }
 
 }  // namespace
 
 std::string to_text(const Newcomer& newcomer) {
   std::ostringstream out;
-  out << newcomer.number << ' ' << newcomer.in_place_of << ' ' << newcomer.place << ' '
-      << newcomer.lost_at.time_since_epoch().count();
+  out << newcomer.number << ' ' << newcomer.in_place_of << ' ' << newcomer.place << ' ' << newcomer.local_rank << ' '
+      << newcomer.local_size << ' ' << newcomer.lost_at.time_since_epoch().count();
   return out.str();
 }
 
@@ -53,8 +61,15 @@ Newcomer parse_newcomer(const std::string& text) {
   return newcomer;
 }
 
+std::vector<int> Attempt::numbers() const {
+  std::vector<int> all = members;
+  for (const auto& one : newcomers) all.push_back(one.number);
+  return all;
+}
+
 std::string to_text(const Attempt& attempt) {
-  std::string text = std::to_string(attempt.number) + " " + std::to_string(attempt.first);
+  std::string text = std::to_string(attempt.number);
+  for (const int member : attempt.members) text += " " + std::to_string(member);
   for (const auto& newcomer : attempt.newcomers) text += "\n" + to_text(newcomer);
   return text;
 }
@@ -65,7 +80,9 @@ Attempt parse_attempt(const std::string& text) {
   Attempt attempt;
   std::getline(lines, line);
   std::istringstream head(line);
-  if (!(head >> attempt.number >> attempt.first)) throw Error("\"" + text + "\" describes no new world");
+  head >> attempt.number;
+  for (int member = 0; head >> member;) attempt.members.push_back(member);
+  if (!head.eof() || attempt.members.empty()) throw Error("\"" + text + "\" describes no new world");
   while (std::getline(lines, line)) attempt.newcomers.push_back(parse_newcomer(line));
   return attempt;
 }
@@ -105,8 +122,8 @@ std::vector<Newcomer> MeetingFolder::waiting() const {
   return all;
 }
 
-Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers) const {
-  Attempt attempt{.first = ranks, .newcomers = newcomers};
+Attempt MeetingFolder::invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const {
+  Attempt attempt{.members = members, .newcomers = newcomers};
   while (!fs::create_directory(file("attempt", attempt.number))) ++attempt.number;
   for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
   return attempt;

@@ -20,8 +20,10 @@ constexpr const char* kNewcomer = "PHALANX_NEWCOMER";
 struct Newcomer {
   int number = 0;
   int in_place_of = 0;                              // the number of the lost rank
-  int place = 0;                                    // the rank that had these cores when the job began
-  std::chrono::steady_clock::time_point lost_at{};  // of this host
+  int place = 0;                                    // the rank that had this place when the job began
+  int local_rank = 0;                               // the share of the cores of its host that it uses, and the number
+  int local_size = 1;                               // of these shares
+  std::chrono::system_clock::time_point lost_at{};  // by the clock of the launcher
 };
 
 std::string to_text(const Newcomer& newcomer);
@@ -30,22 +32,32 @@ Newcomer parse_newcomer(const std::string& text);
 /// One attempt of all ranks of a job, and of the newcomers that the first rank has invited, to form a new world.
 struct Attempt {
   int number = 0;
-  int first = 0;  // the rank of the first newcomer in the new world, and the number of the others
+  std::vector<int> members{};  // the numbers in the job of the ranks that there are, in their order
   std::vector<Newcomer> newcomers{};
 
-  int size() const { return first + static_cast<int>(newcomers.size()); }
+  /// Returns the rank of the first newcomer in the new world. The others keep their order.
+  int first() const { return static_cast<int>(members.size()); }
+  int size() const { return first() + static_cast<int>(newcomers.size()); }
+
+  /// Returns the numbers in the job of all ranks of the new world.
+  std::vector<int> numbers() const;
 };
 
 std::string to_text(const Attempt& attempt);
 Attempt parse_attempt(const std::string& text);
 
-/// The folder on the host of a job in which the launcher, the ranks and newcomers leave notes for each other. The
-/// launcher removes it at the end of the job. Each function throws Error if the folder cannot be written or read.
+/// The folder in which the launcher, the ranks and newcomers of a job leave notes for each other. All hosts of the job
+/// see it, and only its user can enter it. The launcher removes it at the end of the job. Each function throws Error if
+/// the folder cannot be written or read.
+///
+/// It may be on a network file system: notes appear whole, by a name that is new, and a look for one asks the server,
+/// whatever this host remembers of the folder. On NFS, this requires close-to-open consistency, which the option nocto
+/// switches off.
 class MeetingFolder {
  public:
   explicit MeetingFolder(std::string path) : path_(std::move(path)) {}
 
-  // The launcher, and a newcomer that is asked to stop.
+  // The launcher, its agents, and a newcomer that is asked to stop.
   void note_end(int number) const;    // the process of the rank or newcomer `number` has ended
   bool takes_part(int number) const;  // returns true once a newcomer is a rank
 
@@ -56,7 +68,7 @@ class MeetingFolder {
   // The ranks.
   bool anyone_waits() const;              // false if somebody has removed the folder
   std::vector<Newcomer> waiting() const;  // ascending, without those that have ended or been invited
-  Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
+  Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;  // on the first rank
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part
 

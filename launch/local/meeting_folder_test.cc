@@ -32,13 +32,14 @@ TEST_F(Meeting, InvitesThoseWhoWait) {
   for (const int number : {4, 2, 3}) folder_.wait({.number = number, .in_place_of = number - 2});
   folder_.note_end(3);
   EXPECT_THAT(numbers(folder_.waiting()), ElementsAre(2, 4));
-  const auto attempt = folder_.invite(5, folder_.waiting());
+  const auto attempt = folder_.invite({0, 1, 5, 6, 7}, folder_.waiting());
   EXPECT_EQ(attempt.size(), 7);
   EXPECT_EQ(folder_.invitation(3), std::nullopt);
   const auto invitation = folder_.invitation(4);
   ASSERT_TRUE(invitation);
   EXPECT_EQ(invitation->number, attempt.number);
-  EXPECT_EQ(invitation->first, 5);
+  EXPECT_EQ(invitation->first(), 5);
+  EXPECT_THAT(invitation->numbers(), ElementsAre(0, 1, 5, 6, 7, 2, 4));
   EXPECT_THAT(numbers(invitation->newcomers), ElementsAre(2, 4));
   EXPECT_EQ(invitation->newcomers[1].in_place_of, 2);
   EXPECT_THAT(folder_.waiting(), IsEmpty()) << "nobody is invited twice";
@@ -47,7 +48,7 @@ TEST_F(Meeting, InvitesThoseWhoWait) {
 TEST_F(Meeting, HasNobodyInARemovedFolder) { EXPECT_FALSE(MeetingFolder(scratch_.path("removed")).anyone_waits()); }
 
 TEST_F(Meeting, TheFirstToDecideDecides) {
-  const auto one = folder_.invite(1, {{.number = 2}}), other = folder_.invite(1, {{.number = 2}});
+  const auto one = folder_.invite({0}, {{.number = 2}}), other = folder_.invite({0}, {{.number = 2}});
   EXPECT_NE(one.number, other.number);
   EXPECT_TRUE(folder_.decide(one, true));
   EXPECT_TRUE(folder_.decide(one, false));
@@ -56,7 +57,7 @@ TEST_F(Meeting, TheFirstToDecideDecides) {
 }
 
 TEST_F(Meeting, KnowsWhoTakesPart) {
-  const auto attempt = folder_.invite(2, {{.number = 2}});
+  const auto attempt = folder_.invite({0, 1}, {{.number = 2}});
   EXPECT_FALSE(folder_.takes_part(2));
   folder_.arrive(attempt, 1);
   EXPECT_TRUE(folder_.has_arrived(attempt, 1));
@@ -66,11 +67,18 @@ TEST_F(Meeting, KnowsWhoTakesPart) {
 }
 
 TEST(Newcomer, IsTheSameAfterAWayThroughText) {
-  const Newcomer newcomer{.number = 5, .in_place_of = 3, .place = 1, .lost_at = std::chrono::steady_clock::now()};
+  const Newcomer newcomer{.number = 5,
+                          .in_place_of = 3,
+                          .place = 1,
+                          .local_rank = 2,
+                          .local_size = 4,
+                          .lost_at = std::chrono::system_clock::now()};
   const auto parsed = parse_newcomer(to_text(newcomer));
   EXPECT_EQ(parsed.number, 5);
   EXPECT_EQ(parsed.in_place_of, 3);
   EXPECT_EQ(parsed.place, 1);
+  EXPECT_EQ(parsed.local_rank, 2);
+  EXPECT_EQ(parsed.local_size, 4);
   EXPECT_EQ(parsed.lost_at, newcomer.lost_at);
 }
 

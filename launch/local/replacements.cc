@@ -11,25 +11,8 @@
 
 namespace phalanx {
 
-// A rank remains one, even if somebody removes the folder during a long job.
-bool Replacements::waits(int number) const {
-  if (!enabled() || number < options_.ranks || returned_.contains(number)) return false;
-  if (!folder_.takes_part(number)) return true;
-  returned_.insert(number);
-  return false;
-}
-
-void Replacements::note_end(int number) const {
-  try {
-    folder_.note_end(number);
-  } catch (const Error& error) {
-    print_to_console("Rank " + std::to_string(number) +
-                     " has ended, of which the others are not told: " + error.what());
-  }
-}
-
-void Replacements::replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
-  Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::steady_clock::now()};
+void Replacements::replace(int number, Supervisor& supervisor, const Start& start) {
+  Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::system_clock::now()};
   if (number >= options_.ranks) {
     const Newcomer& before = newcomers_.at(static_cast<std::size_t>(number - options_.ranks));
     next.place = before.place;
@@ -38,7 +21,7 @@ void Replacements::replace(int number, Supervisor& supervisor, const std::functi
   plan(next, supervisor, start);
 }
 
-void Replacements::plan(Newcomer next, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
+void Replacements::plan(Newcomer next, Supervisor& supervisor, const Start& start) {
   if (planned_ == options_.most) {
     print_to_console("No process takes the place of rank " + std::to_string(next.in_place_of) + ": " +
                      std::to_string(planned_) + " have been started already (faults.replacements)");
@@ -49,7 +32,10 @@ void Replacements::plan(Newcomer next, Supervisor& supervisor, const std::functi
   supervisor.call_after(delay_after(before), [this, next, &supervisor, start]() mutable {
     next.number = options_.ranks + static_cast<int>(newcomers_.size());
     try {
-      start(next);
+      if (!start(next)) {
+        --planned_;
+        return;
+      }
     } catch (const Error& error) {  // the system has no process left; the ranks go on
       print_to_console("Rank " + std::to_string(next.in_place_of) + " is not replaced yet: " + error.what());
       plan(next, supervisor, start);

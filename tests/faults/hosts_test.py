@@ -5,6 +5,7 @@ hosts are those of a virtual cluster; the launcher is on the first one."""
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -34,11 +35,11 @@ REFUSAL = refusal()
 
 class OnHosts(shrink_test.Shrink):
     way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
-    sshd = False
+    hosts, sshd = 2, False
 
     def setUp(self):
         super().setUp()
-        self.cluster = cluster.Cluster(2, sshd=self.sshd)
+        self.cluster = cluster.Cluster(self.hosts, sshd=self.sshd)
         self.cluster.__enter__()
         self.addCleanup(self.cluster.__exit__)
 
@@ -73,7 +74,7 @@ class OnHosts(shrink_test.Shrink):
 
     def assert_nothing_left(self):
         super().assert_nothing_left()
-        for host in range(2):  # each has a /dev/shm of its own
+        for host in range(self.hosts):  # each has a /dev/shm of its own
             self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
 
     def assert_silent(self, process, run, lost):
@@ -224,6 +225,75 @@ class Cut(OnHosts):
         self.assert_nothing_left()  # before the hosts are needed again
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
         self.assert_silent(process, run, lost=[2, 3])
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class Replace(OnHosts):
+    """New processes take the places of lost ranks, on their own hosts or on one that is spare."""
+    hosts = 3
+    way = {**OnHosts.way, "faults.on_lost_rank": "replace"}
+
+    def wait_for(self, process, pattern):
+        self.assertTrue(becomes_true(lambda: re.search(pattern, process.err, re.M)), process.text())
+
+    def assert_on(self, host, run, rank):
+        self.assertRegex(run.log(rank).read_text(), rf"rank \d of \d on {host}, started by ")
+
+    def test_killed_rank_is_replaced_on_its_host(self):
+        settings = {"launch.ranks": 4, "train.max_steps": 3000}
+        process, run = self.train_with(settings, base=shrink_test.LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 3), signal.SIGKILL)
+        self.wait_for(process, r"^Rank 4 takes part in place of rank 3 after \S+ s, after step \d+, with the state of rank 0, "
+                               r"on ranks: 4$")
+        self.assert_status(0, process)
+        self.assert_on("node2", run, 4)
+        self.assert_status(0, self.train_with(settings, base=shrink_test.LONG, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([(4, 3)], [(one["rank"], one["in_place_of"]) for one in run.summary["returned_ranks"]])
+        self.assertEqual(4, run.summary["ranks"])
+        self.assert_nothing_left()
+
+    def begin_endless(self, hosts, ranks):
+        self.use(launch__hosts=hosts)
+        process, run = self.train_with({**ENDLESS, "launch.ranks": ranks}, base={}), self.run_folder()
+        self.wait_for_training(run, process)
+        return process, run
+
+    def interrupt(self, process):
+        os.kill(self.first(self.programs()), signal.SIGINT)
+        self.assert_status(130, process)
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        self.assert_nothing_left()
+
+    def test_lost_host_is_replaced_by_a_spare_one(self):
+        process, run = self.begin_endless("[node1:1, node2:1, node3:1]", ranks=2)
+        os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
+        self.wait_for(process, r"^Rank 2 takes part in place of rank 1 after .* with the state of rank 0, on ranks: 2$")
+        self.assert_on("node3", run, 2)
+        os.kill(self.rank_process(run, 2), signal.SIGKILL)  # it is replaced on the same host, which has no other rank
+        self.wait_for(process, r"^Rank 3 takes part in place of rank 2 after .* with the state of rank 0, on ranks: 2$")
+        self.assert_on("node3", run, 3)
+        self.interrupt(process)
+
+    def test_lost_host_without_a_spare_one(self):
+        process, _ = self.begin_endless("[node1:1, node2:1]", ranks=2)
+        os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
+        self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
+        self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
+        self.interrupt(process)
+
+
+class GlooReplace(Replace):
+    way = {**Replace.way, "backend": "gloo"}
+
+
+class HybridReplace(Replace):
+    """The newcomer shares memory with the other rank of its host."""
+    way = {**Replace.way, "backend": "hybrid"}
+
+
+del Replace  # has no tests of its own
 
 
 class Hybrid(Hosts):
