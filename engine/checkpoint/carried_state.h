@@ -66,13 +66,13 @@ struct LostRank {
   double seconds = 0;     // from the time at which its loss was noticed until training went on
 };
 
-/// A rank that takes the place of a lost one.
+/// A rank that takes the place of a lost one, or has joined in addition.
 struct ReturnedRank {
   int rank = 0;            // its own number
-  int in_place_of = 0;     // the number of the lost rank
+  int in_place_of = 0;     // the number of the lost rank; -1: it has joined in addition
   int source = 0;          // the number of the rank whose state it got
   std::int64_t step = -1;  // the step after which it has taken part; -1: it does not yet
-  double seconds = 0;      // from the loss until it took part
+  double seconds = 0;      // from the loss, or from the decision to start it, until it took part
 
   std::chrono::system_clock::time_point lost_at{};  // a time that all hosts know
 };

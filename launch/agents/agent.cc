@@ -20,6 +20,8 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_lease.h"
+#include "launch/agents/join_relay.h"
+#include "launch/agents/joins.h"
 #include "launch/agents/order_line.h"
 #include "launch/agents/rank_notice.h"
 #include "launch/agents/shared_folder.h"
@@ -146,7 +148,7 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   if (launch.replacements > 0) launch.meeting_folder = meeting_folder_of(launch.log_folder);
   Console launcher(descriptor_of_beats());
   const auto length = lease_length(launch.goes_on, launch.lost_after);
-  HostsLease lease(length, order.ranks_of_job + launch.replacements, launcher);
+  HostsLease lease(length, order.ranks_of_job + launch.replacements + kMostJoined, launcher);
   set_lease_of_process(lease.of_ranks());
   std::optional<Orders> orders;
   const int status = run_share(launch, body, [&](Share& share) {
@@ -155,8 +157,10 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
     share.supervisor.watch(STDIN_FILENO, [&] { return orders->read_all(); });
     share.supervisor.repeat(beat_interval(length), [&] { lease.check(share.supervisor); });
   });
+  const int result = lease.is_over() ? kWithoutLease : status;
+  launcher.write(status_text(result));
   launcher.flush();
-  return lease.is_over() ? kWithoutLease : status;
+  return result;
 }
 
 }  // namespace phalanx

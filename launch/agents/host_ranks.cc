@@ -35,9 +35,18 @@ std::optional<HostRanks::Place> HostRanks::room_for(int number) const {
     if (const auto slot = free_slot(host, own)) return Place{.host = host, .slot = *slot};
   }
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    if (const auto slot = free_slot(host)) return Place{.host = host, .slot = *slot};
+    if (const auto place = room_on(host)) return place;
   }
   return std::nullopt;
+}
+
+std::optional<HostRanks::Place> HostRanks::room_on(std::size_t host) const {
+  const auto slot = free_slot(host);
+  return slot ? std::optional(Place{.host = host, .slot = *slot}) : std::nullopt;
+}
+
+int HostRanks::running() const {
+  return static_cast<int>(std::ranges::count_if(processes_, [](const auto& one) { return one.second.running; }));
 }
 
 void HostRanks::start(int number, Place place) { processes_[number] = {.place = place}; }

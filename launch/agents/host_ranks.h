@@ -34,6 +34,9 @@ class HostRanks {
   /// Adds a host without processes. Returns its index.
   std::size_t add(const std::string& name, int slots);
 
+  /// Returns the number of processes that run.
+  int running() const;
+
   /// Nothing is placed on a host that is lost. Its processes have ended.
   void lose(std::size_t host);
   bool is_lost(std::size_t host) const { return hosts_.at(host).lost; }
@@ -41,6 +44,9 @@ class HostRanks {
   /// Returns the slot that the process in place of `number` gets: that of `number` if it is free, another one of its
   /// host, or the first one of another host. Returns nothing if no slot is free.
   std::optional<Place> room_for(int number) const;
+
+  /// Returns the first free slot of a host, or nothing if it has none.
+  std::optional<Place> room_on(std::size_t host) const;
 
   /// Notes that a process runs in a slot, which must be free, and that a process has ended.
   void start(int number, Place place);

@@ -62,6 +62,11 @@ TEST_F(RanksOfHosts, GetTheSlotsOfHostsThatAreAdded) {
   EXPECT_EQ(ranks_.add("d", 1), 3U);
   EXPECT_EQ(room_for(2), "d0");
   EXPECT_FALSE(ranks_.is_running(2));
+  EXPECT_EQ(ranks_.running(), 0);
+  ASSERT_TRUE(ranks_.room_on(3));
+  ranks_.start(4, *ranks_.room_on(3));
+  EXPECT_EQ(ranks_.running(), 1);
+  EXPECT_FALSE(ranks_.room_on(3));
 }
 
 }  // namespace

@@ -52,15 +52,26 @@ void HostReplacements::replace_those_in(const std::vector<int>& ended) {
   for (const int number : numbers) replace(number);
 }
 
-void HostReplacements::replace(int number) {
-  replacements_.replace(number, supervisor_, [this](const Newcomer& newcomer) { return start(newcomer); });
+void HostReplacements::join(std::size_t host, int processes) {
+  for (int i = 0; i < processes; ++i) {
+    replacements_.add(supervisor_,
+                      [this, host](const Newcomer& newcomer) { return start(newcomer, ranks_.room_on(host)); });
+  }
 }
 
-bool HostReplacements::start(Newcomer newcomer) {
-  const auto place = ranks_.room_for(newcomer.in_place_of);
-  if (!place) {
-    print_to_console("No process takes the place of rank " + std::to_string(newcomer.in_place_of) +
-                     ": no host has a free slot (launch.hosts)");
+void HostReplacements::replace(int number) {
+  replacements_.replace(number, supervisor_,
+                        [this, number](const Newcomer& newcomer) { return start(newcomer, ranks_.room_for(number)); });
+}
+
+bool HostReplacements::start(Newcomer newcomer, std::optional<HostRanks::Place> place) {
+  const int most = std::max(options_.max_ranks, options_.replacements.ranks);
+  if (!place || ranks_.running() >= most) {
+    const std::string who =
+        newcomer.in_place_of == kNobody ? "a rank that was to join" : "rank " + std::to_string(newcomer.in_place_of);
+    print_to_console("No process takes the place of " + who + ": " +
+                     (place ? std::to_string(most) + " ranks are there, and no more may be (faults.max_ranks)"
+                            : "no host has a free slot (launch.hosts)"));
     return false;
   }
   newcomer.local_rank = place->slot;

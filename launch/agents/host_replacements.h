@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ class HostReplacements {
   struct Options {
     Replacements::Options replacements{};
     std::string log_folder{};
+    int max_ranks = 0;  // no more processes run at a time; 0: the ranks with which the job begins
 
     /// Sends an order to the agent of a host, which it starts if there is none. Throws Error.
     std::function<void(std::size_t host, const std::string& order)> tell{};
@@ -36,6 +38,9 @@ class HostReplacements {
 
   /// Returns true if a process of this host runs that is a rank.
   bool takes_part(std::size_t host) const;
+
+  /// Has the agent of a host that has joined start processes, in addition to the ranks that there are.
+  void join(std::size_t host, int processes);
 
   /// Takes what an agent says of a process of its host.
   void take(const RankNotice& notice);
@@ -52,7 +57,7 @@ class HostReplacements {
   void look();
 
  private:
-  bool start(Newcomer newcomer);
+  bool start(Newcomer newcomer, std::optional<HostRanks::Place> place);
   void replace(int number);
   void replace_those_in(const std::vector<int>& ended);
 

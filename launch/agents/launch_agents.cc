@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -23,15 +24,20 @@
 #include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/text.h"
 #include "launch/agents/agent.h"
+#include "launch/agents/agent_command.h"
 #include "launch/agents/beats.h"
 #include "launch/agents/host_ranks.h"
 #include "launch/agents/host_replacements.h"
+#include "launch/agents/join_relay.h"
+#include "launch/agents/joins.h"
 #include "launch/agents/rank_notice.h"
 #include "launch/agents/shared_folder.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/local/print_to_console.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/mpirun.h"
 
@@ -39,51 +45,6 @@ namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Returns a word that a shell reads as this text.
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
-// Returns the variables for an agent as it reads them.
-std::string variables_for(const AgentsLaunch& options, const AgentOrder& order) {
-  std::string text = std::string(kAgentOrder) + "=" + to_text(order) + "\n";
-  text += std::string("PHALANX_TERMINAL=") + (::isatty(STDOUT_FILENO) == 1 ? "1" : "0") + "\n";
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string variable = *entry, name = variable.substr(0, variable.find('='));
-    const bool own = name == kAgentOrder || name == "PHALANX_TERMINAL" || name == kSpareFailureFolder;
-    if (own || !(is_matched(name, "PHALANX_*") || std::ranges::any_of(options.pass_variables, [&](const auto& pattern) {
-                   return is_matched(name, pattern);
-                 }))) {
-      continue;
-    }
-    if (variable.find('\n') != variable.npos) {
-      throw ConfigError("environment variable " + name +
-                        ": has several lines, which launch.with: ssh cannot pass on to other hosts; unset it");
-    }
-    text += variable + "\n";
-  }
-  return text + "\n";
-}
-
-// Returns the command that runs a shell's script on a host. A connection to a host that has become silent breaks after
-// 15 s.
-std::vector<std::string> command_on(const std::string& host, const std::string& script) {
-  if (is_this_host(host)) return {"/bin/sh", "-c", script};
-  return {"ssh",
-          "-o",
-          "BatchMode=yes",
-          "-o",
-          "ConnectTimeout=10",
-          "-o",
-          "ServerAliveInterval=5",
-          "-o",
-          "ServerAliveCountMax=3",
-          host,
-          "exec sh -c " + quoted(script)};
-}
 
 // Ctrl-Z would stop this process only. While it gives no answers, the leases of all hosts end.
 class NotStoppedByTerminal {
@@ -123,6 +84,7 @@ class Agents {
     take_lost_ranks(options_.log_folder);
     Supervisor& supervisor = supervisor_.emplace(policy());
     if (options_.replacements > 0) let_replace();
+    if (options_.join.max_ranks > 0) let_join();
     for (std::size_t i = 0; i < options_.shares.size(); ++i) {
       if (options_.shares[i].ranks > 0) start(i, options_.shares[i]);
     }
@@ -146,6 +108,7 @@ class Agents {
     bool lost = false;         // the others go on without it
     bool told_others = false;  // that its ranks have ended for certain
     bool released = false;     // it was told to end, since the job has
+    bool joined = false;       // this process cannot start another one on its host
   };
 
   Supervisor::Policy policy() {
@@ -172,7 +135,46 @@ class Agents {
                                             .delay = options_.replacement_delay,
                                             .meeting_folder = meeting.path()},
                            .log_folder = options_.log_folder,
+                           .max_ranks = options_.join.max_ranks,
                            .tell = [this](std::size_t host, const std::string& order) { tell_host(host, order); }});
+  }
+
+  void let_join() {
+    joins_.emplace(ranks_,
+                   Joins::Options{.port = {.run_folder = options_.join.run_folder,
+                                           .interface = options_.join.interface,
+                                           .secret = job_secret()},
+                                  .max_ranks = options_.join.max_ranks,
+                                  .token_file = meeting_->path() + "/token",
+                                  .answer = [this] { return answer_for_joining(); },
+                                  .join = [this](const JoinRequest& request, Descriptor connection,
+                                                 const std::string& answer) { join(request, connection, answer); }});
+    print_to_console(joins_->invitation());
+    supervisor_->repeat(kLookForHosts, [this] {
+      if (!supervisor_->interrupted()) joins_->look();
+    });
+  }
+
+  JoinAnswer answer_for_joining() const {
+    return {.folder = std::filesystem::current_path().string(),
+            .command = options_.command,
+            .variables = without_secret(variables_for(order_of({}), options_.pass_variables)),
+            .secret_is_of_job = job_secret().has_value()};
+  }
+
+  // A process of this host passes on what this one and the agent of a host that joins tell each other.
+  void join(const JoinRequest& request, const Descriptor& connection, const std::string& answer) {
+    const std::size_t host = ranks_.add(request.host, request.ranks);
+    start(host, [&](const Descriptor& socket) { return relay(socket, connection, answer); });
+    agents_.back().joined = true;
+    replacing_->join(host, request.ranks);
+  }
+
+  AgentOrder order_of(const HostShare& share) const {
+    return {.first_rank = share.first_rank,
+            .ranks = share.ranks,
+            .ranks_of_job = ranks(),
+            .rendezvous = "file://" + rendezvous_.path() + "/store"};
   }
 
   std::size_t host_of(int agent) const { return agents_.at(static_cast<std::size_t>(agent)).host; }
@@ -183,24 +185,26 @@ class Agents {
 
   // Starts an agent on a host, with the ranks of `share`.
   void start(std::size_t host, const HostShare& share) {
-    const std::size_t agent = agents_.size();
     const std::string folder = std::filesystem::current_path().string();
     const auto command = command_on(ranks_.name(host), agent_script(folder, options_.command));
     const auto words = argv_of(command);
-    const std::string variables = variables_for(options_, {.first_rank = share.first_rank,
-                                                           .ranks = share.ranks,
-                                                           .ranks_of_job = ranks(),
-                                                           .rendezvous = "file://" + rendezvous_.path() + "/store"});
+    const std::string variables = variables_for(order_of(share), options_.pass_variables);
+    const bool with_output = !is_this_host(ranks_.name(host));
+    start(host, [&](const Descriptor& socket) { return become(words, socket.get(), with_output); });
+    send(agents_.size() - 1, variables + "\n");
+  }
+
+  // Starts a process that is an agent, or speaks with one, over the socket that it gets.
+  void start(std::size_t host, const std::function<int(const Descriptor& socket)>& body) {
     std::array<int, 2> ends;
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       throw Error("cannot make a socket: " + std::generic_category().message(errno));
     }
     auto own_end = std::make_shared<Descriptor>(ends[0]);
     const Descriptor socket(ends[1]);
-    const bool with_output = !is_this_host(ranks_.name(host));
-    supervisor_->start([&] { return become(words, socket.get(), with_output); });
+    const std::size_t agent = agents_.size();
+    supervisor_->start([&] { return body(socket); });
     agents_.push_back({.host = host, .beats = HostBeats(lease_), .socket = std::move(own_end)});
-    send(agent, variables);
     supervisor_->watch(ends[0], [this, agent] { return read(agent); });
   }
 
@@ -306,7 +310,7 @@ class Agents {
     Agent& agent = agents_[static_cast<std::size_t>(end.child)];
     const bool spare =
         replacing_ && !replacing_->takes_part(agent.host) && are_lost(agent.host, lost_ranks(options_.log_folder));
-    if ((has_own_status(end) && !spare) || !training_has_begun(options_.log_folder)) return false;
+    if (!spare && (has_own_status(end) || !training_has_begun(options_.log_folder))) return false;
     agent.lost = true;
     const std::string reason = "It was on " + name_of(end.child) + ", which is lost: " + why(end) + ".";
     auto known = read_failures(options_.log_folder);
@@ -320,10 +324,12 @@ class Agents {
     return true;
   }
 
-  // An agent that has ended by itself may have done so before it read an order. Its host is there for another one.
+  // An agent that has ended by itself may have done so before it read an order. Its host is there for another one,
+  // unless it had joined.
   void note_end(const Supervisor::End& end) {
-    if (!agents_[static_cast<std::size_t>(end.child)].lost) {
-      replacing_->lose(host_of(end.child), "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/false);
+    const Agent& agent = agents_[static_cast<std::size_t>(end.child)];
+    if (!agent.lost) {
+      replacing_->lose(agent.host, "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/agent.joined);
     }
     release_idle_agents();
   }
@@ -397,7 +403,8 @@ class Agents {
         ranks_.all(host), [&](int number) { return waits(number) || std::ranges::find(lost, number) != lost.end(); });
   }
 
-  static constexpr int kMostParts = 256;  // 1 MiB, more than the system keeps for a socket
+  static constexpr milliseconds kLookForHosts{50};  // that join
+  static constexpr int kMostParts = 256;            // 1 MiB, more than the system keeps for a socket
 
   const AgentsLaunch& options_;
   const std::chrono::nanoseconds lease_;  // length
@@ -407,16 +414,10 @@ class Agents {
   std::optional<SharedFolder> meeting_;
   std::optional<HostReplacements> replacing_;  // absent: lost ranks are not replaced
   std::optional<Supervisor> supervisor_;
+  std::optional<Joins> joins_;  // absent: no host may join
 };
 
 }  // namespace
-
-std::string agent_script(const std::string& folder, const std::vector<std::string>& command) {
-  std::vector<std::string> words;
-  for (const auto& word : command) words.push_back(quoted(word));
-  return "while IFS= read -r variable || exit 1; [ -n \"$variable\" ]; do export \"$variable\"; done; cd " +
-         quoted(folder) + " && exec " + join(words, " ");
-}
 
 Verdict run_agents(const AgentsLaunch& options) {
   const NotStoppedByTerminal guard;

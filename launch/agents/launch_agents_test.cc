@@ -15,6 +15,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "launch/agents/agent_command.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "launch/rank/local_rank.h"
+#include "launch/rank/same_start.h"
 
 namespace phalanx {
 namespace {
@@ -63,6 +64,8 @@ std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, 
       connections = connect_backends(grown, resolved.launched, std::move(resolved.met), attempt.numbers());
     } catch (const CommError& error) {
       log_warning() << "the ranks have not connected with newcomers: " << error.what();
+    } catch (const StartMismatch& error) {
+      log_warning() << "newcomers cannot take part: " << error.what();
     }
   }
   // Once one rank has connected, all have, so the first one to know of the outcome may decide.

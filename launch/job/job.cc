@@ -82,9 +82,22 @@ int replacements(const Job& job) {
   return job.config.faults.replaces() && !job.body ? static_cast<int>(job.config.faults.replacements) : 0;
 }
 
+// Returns true if hosts may join the job. Its ranks have agents then, also on a single host.
+bool lets_join(const Job& job) { return job.config.faults.lets_join(job.config.launch.ranks) && !job.body; }
+
+LaunchMethod launch_method(const Job& job) {
+  const LaunchMethod method = choose_launch_method(job.config);
+  return lets_join(job) ? LaunchMethod::kAgents : method;
+}
+
+std::vector<HostShare> host_shares(const LaunchConfig& launch) {
+  const auto hosts = launch.hosts.empty() ? std::vector<std::string>{"localhost"} : launch.hosts;
+  return divide_among_hosts(hosts, static_cast<int>(launch.ranks));
+}
+
 AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
   const auto& launch = job.config.launch;
-  AgentsLaunch agents{.shares = divide_among_hosts(launch.hosts, static_cast<int>(launch.ranks)),
+  AgentsLaunch agents{.shares = host_shares(launch),
                       .log_folder = folder.logs(),
                       .pass_variables = launch.pass_variables,
                       .command = job.command,
@@ -93,7 +106,10 @@ AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
                       .goes_on = job.goes_on(),
                       .lease = lease_length(job.goes_on(), job.config.faults.lost_after),
                       .replacements = replacements(job),
-                      .replacement_delay = launch.restart_delay};
+                      .replacement_delay = launch.restart_delay,
+                      .join = {.max_ranks = lets_join(job) ? static_cast<int>(job.config.faults.max_ranks) : 0,
+                               .run_folder = folder.path(),
+                               .interface = job.config.framework.interface}};
   agents.command.push_back("--run_dir=" + folder.path());
   return agents;
 }
@@ -254,7 +270,7 @@ int run_job(const Job& given) {
     refuse_shrinking(job, launched->launcher);
     return run_joined(job, *launched);
   }
-  const LaunchMethod method = choose_launch_method(job.config);
+  const LaunchMethod method = launch_method(job);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) require_ulfm(job);
   // The run folder is created only after these checks.
@@ -264,7 +280,7 @@ int run_job(const Job& given) {
   }
   if (method == LaunchMethod::kAgents) {
     require_ssh(job.config.launch.hosts);
-    (void)divide_among_hosts(job.config.launch.hosts, static_cast<int>(job.config.launch.ranks));
+    (void)host_shares(job.config.launch);
   }
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;

@@ -377,7 +377,8 @@ int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
 // Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.
 int run_with_peers(RankRun& run, Connections connections) {
   const int size = connections.front().group->size();
-  if (!run.job.goes_on() || size == 1) {
+  const bool alone = size == 1 && !run.job.config.faults.lets_join(1);
+  if (!run.job.goes_on() || alone) {
     run.presence = std::make_unique<RankPresence>(run.rank.rank(), size, run.rank.folder->logs());
     return run_in_world(run, std::move(connections), run.job.config);
   }

@@ -84,9 +84,10 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
     const auto now = std::chrono::system_clock::now();  // hosts may have different clocks
     one.seconds = std::max(0.0, std::chrono::duration<double>(now - one.lost_at).count());
     if (world.rank() != 0) continue;
-    print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
+    const std::string place = one.in_place_of == kNobody ? "" : " in place of rank " + std::to_string(one.in_place_of);
+    print_to_console(format_text("Rank %d takes part%s after %.2f s, after step %" PRId64
                                  ", with the state of rank %d, on ranks: %d",
-                                 one.rank, one.in_place_of, one.seconds, step, one.source, world.size()));
+                                 one.rank, place.c_str(), one.seconds, step, one.source, world.size()));
   }
   return any;
 }
@@ -260,7 +261,8 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
     everyone_.push_back(one.number);
     recovery.returned.push_back(
         {.rank = one.number, .in_place_of = one.in_place_of, .source = present.front(), .lost_at = one.lost_at});
-    log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
+    log_info() << "rank " << one.number << " takes part"
+               << (one.in_place_of == kNobody ? "" : " in place of rank " + std::to_string(one.in_place_of));
   }
   fit_config();
   share_history(/*joins=*/false, recovery);

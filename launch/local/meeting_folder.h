@@ -15,11 +15,14 @@ constexpr const char* kMeetingFolder = "PHALANX_MEETING_FOLDER";
 /// The environment variable of a newcomer with its description (to_text()).
 constexpr const char* kNewcomer = "PHALANX_NEWCOMER";
 
-/// A process that takes the place of a lost rank (faults.on_lost_rank: replace). A number in the job is never used
-/// again: newcomers have numbers that follow the numbers of the ranks with which the job began.
+/// Newcomer::in_place_of of a process that joins a job in addition to the ranks that it has had.
+constexpr int kNobody = -1;
+
+/// A process that takes the place of a lost rank (faults.on_lost_rank: replace), or joins in addition. A number in the
+/// job is never used again: newcomers have numbers that follow the numbers of the ranks with which the job began.
 struct Newcomer {
   int number = 0;
-  int in_place_of = 0;                              // the number of the lost rank
+  int in_place_of = 0;                              // the number of the lost rank, or kNobody
   int place = 0;                                    // the rank that had this place when the job began
   int local_rank = 0;                               // the share of the cores of its host that it uses, and the number
   int local_size = 1;                               // of these shares

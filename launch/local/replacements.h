@@ -44,8 +44,13 @@ class Replacements {
   /// plans the next one. If it returns false, nobody takes this place.
   void replace(int number, Supervisor& supervisor, const Start& start);
 
+  /// Plans a process that takes part in addition to the ranks that there are. It does not count as a replacement.
+  void add(Supervisor& supervisor, const Start& start);
+
  private:
-  void plan(Newcomer next, Supervisor& supervisor, const Start& start);
+  void start_soon(const Newcomer& next, std::chrono::milliseconds delay, Supervisor& supervisor, const Start& start,
+                  bool counts);
+  void plan(const Newcomer& next, Supervisor& supervisor, const Start& start);
   std::chrono::milliseconds delay_after(int before) const;
 
   Options options_;
