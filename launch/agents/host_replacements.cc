@@ -13,6 +13,13 @@ bool HostReplacements::takes_part(std::size_t host) const {
   return std::ranges::any_of(ranks_.running(host), [&](int number) { return !waits(number); });
 }
 
+bool HostReplacements::anyone_takes_part() const {
+  for (std::size_t host = 0; host < ranks_.hosts(); ++host) {
+    if (takes_part(host)) return true;
+  }
+  return false;
+}
+
 void HostReplacements::take(const RankNotice& notice) {
   if (!ranks_.is_running(notice.number)) return;
   ranks_.end(notice.number);
@@ -65,6 +72,7 @@ void HostReplacements::replace(int number) {
 }
 
 bool HostReplacements::start(Newcomer newcomer, std::optional<HostRanks::Place> place) {
+  if (!anyone_takes_part()) return false;  // the job is about to end
   const int most = std::max(options_.max_ranks, options_.replacements.ranks);
   if (!place || ranks_.running() >= most) {
     const std::string who =

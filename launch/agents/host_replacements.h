@@ -36,8 +36,9 @@ class HostReplacements {
   /// Returns true if this process is not a rank yet.
   bool waits(int number) const { return replacements_.waits(number); }
 
-  /// Returns true if a process of this host runs that is a rank.
+  /// Returns true if a process of this host runs that is a rank, or one of any host.
   bool takes_part(std::size_t host) const;
+  bool anyone_takes_part() const;
 
   /// Has the agent of a host that has joined start processes, in addition to the ranks that there are.
   void join(std::size_t host, int processes);

@@ -260,9 +260,7 @@ class Agents {
 
   // Ends the agents once no process takes part in the job any more: they would wait for lost ranks to replace.
   void release_idle_agents() {
-    for (std::size_t host = 0; host < ranks_.hosts(); ++host) {
-      if (replacing_->takes_part(host)) return;
-    }
+    if (replacing_->anyone_takes_part()) return;
     for (std::size_t i = 0; i < agents_.size(); ++i) {
       if (!std::exchange(agents_[i].released, true)) tell(static_cast<int>(i), SIGKILL);
     }

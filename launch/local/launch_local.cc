@@ -164,7 +164,7 @@ Supervisor::Policy policy_of(const LocalLaunch& options, const Numbers& numbers,
                             .orphaned = SIGKILL,
                             .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
                             .forced = {{milliseconds(0), SIGKILL}},
-                            .others_elsewhere = options.ranks_of_job > options.ranks,
+                            .others_elsewhere = options.ranks_of_job > options.ranks || !options.meeting_folder.empty(),
                             .stop_policy = options.stop_policy,
                             .describe_saved = options.describe_saved};
   if (!options.goes_on) return policy;
