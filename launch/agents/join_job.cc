@@ -42,8 +42,9 @@ std::string secret_for_joining() {
       "with: ...), or PHALANX_JOB_SECRET or PHALANX_JOB_SECRET_FILE as for the job");
 }
 
-void greet_launcher(TimedStream& stream, const std::string& address, int ranks, TimedStream::Deadline deadline) {
-  const auto result = greet(stream, join_protocol(), secret_for_joining(), to_claim(own_join_request(ranks)), deadline);
+void greet_launcher(TimedStream& stream, const std::string& address, int ranks, const std::string& secret,
+                    TimedStream::Deadline deadline) {
+  const auto result = greet(stream, join_protocol(), secret, to_claim(own_join_request(ranks)), deadline);
   if (result == HandshakeResult::kAdmitted) return;
   throw ConfigError("--join " + address + ": " +
                     (result == HandshakeResult::kRefused
@@ -53,10 +54,11 @@ void greet_launcher(TimedStream& stream, const std::string& address, int ranks, 
 }
 
 JoinAnswer ask(const std::string& address, int ranks, Descriptor& socket) {
+  const std::string secret = secret_for_joining();
   TimedStream stream(connect_to(address, kConnectSeconds));
   const auto deadline = std::chrono::steady_clock::now() + kAnswerDeadline;
   try {
-    greet_launcher(stream, address, ranks, deadline);
+    greet_launcher(stream, address, ranks, secret, deadline);
     const auto length = length_of_answer(stream.receive(kLengthDigits, deadline));
     JoinAnswer answer = parse_join_answer(stream.receive(length, deadline));
     socket = stream.release();

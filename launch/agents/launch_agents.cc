@@ -162,10 +162,14 @@ class Agents {
             .secret_is_of_job = job_secret().has_value()};
   }
 
-  // A process of this host passes on what this one and the agent of a host that joins tell each other.
+  // A process of this host passes on what this one and the agent of a host that joins tell each other. A separate
+  // process group keeps the terminal's signals away.
   void join(const JoinRequest& request, const Descriptor& connection, const std::string& answer) {
     const std::size_t host = ranks_.add(request.host, request.ranks);
-    start(host, [&](const Descriptor& socket) { return relay(socket, connection, answer); });
+    start(host, [&](const Descriptor& socket) {
+      ::setpgid(0, 0);
+      return relay(socket, connection, answer);
+    });
     agents_.back().joined = true;
     replacing_->join(host, request.ranks);
   }
