@@ -330,7 +330,7 @@ class Agents {
   // unless it had joined.
   void note_end(const Supervisor::End& end) {
     const Agent& agent = agents_[static_cast<std::size_t>(end.child)];
-    if (!agent.lost) {
+    if (!agent.lost && !agent.released) {
       replacing_->lose(agent.host, "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/agent.joined);
     }
     release_idle_agents();
