@@ -35,11 +35,21 @@ std::optional<int> to_count(const std::string& flag, const std::string& text) {
   throw ConfigError("--" + flag + ": expected a whole number, got \"" + text + "\"");
 }
 
+// A host that joins gets everything else from the job.
+void check_join(CommandLine& line, const std::string& ranks) {
+  if (line.join.empty() && !ranks.empty()) throw ConfigError("--ranks goes with --join; set launch.ranks for a job");
+  if (line.join.empty()) return;
+  line.join_ranks = to_count("ranks", ranks).value_or(1);
+  if (line.join_ranks == 0) throw ConfigError("--ranks: a host joins with one rank at least");
+  const bool more = !line.config.empty() || !line.overrides.empty() || !line.run_dir.empty() || !line.init.url.empty();
+  if (more) throw ConfigError("--join takes no other flag than --ranks: the job has its config and its run folder");
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const Arguments& arguments, const std::vector<std::string>& keys) {
   CommandLine line;
-  std::string resume, rank, world_size;
+  std::string resume, rank, world_size, ranks;
   Flags flags(arguments, {"configs/quickstart.yaml optimizer.lr=0.05",
                           "--config configs/quickstart.yaml --set optimizer.lr=0.05"});
   flags.add_path("config", &line.config, "YAML file that describes the run; --config may be omitted");
@@ -53,6 +63,9 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
       "says)");
   flags.add_path("rank", &rank, "number of this rank, from 0, if no launcher gives it one; needs --world_size");
   flags.add_path("world_size", &world_size, "number of ranks, if no launcher sets it; needs --rank");
+  flags.add_path("join", &line.join,
+                 "join a running job at this address, which it prints if faults.max_ranks lets hosts join");
+  flags.add_path("ranks", &ranks, "with --join: ranks to start on this host, if the job has room (default: 1)");
   flags.add("print_config", &line.print_config, "print the resolved config, defaults included, and exit");
   flags.add(kHelpConfig, &line.help_config,
             "print every key that a config can have, or the keys of one SECTION (--help_config optimizer.sgd), and "
@@ -69,6 +82,7 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
     line.help_section = std::exchange(others, {})[0];
   }
   refuse(others);
+  check_join(line, ranks);
   return line;
 }
 

@@ -112,6 +112,16 @@ TEST(CommandLine, AMissingValueIsRefused) {
   expect_refused({"--config", "a.yaml", "--set"}, "--set needs key=value");
 }
 
+TEST(CommandLine, AHostJoinsWithNothingButItsRanks) {
+  EXPECT_EQ(parse({"--join", "node1:7000"}).join, "node1:7000");
+  EXPECT_EQ(parse({"--join", "node1:7000"}).join_ranks, 1);
+  EXPECT_EQ(parse({"--join=node1:7000", "--ranks=4"}).join_ranks, 4);
+  expect_refused({"--join=node1:7000", "a.yaml"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "seed=2"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "--ranks=0"}, "a host joins with one rank at least");
+  expect_refused({"a.yaml", "--ranks=2"}, "--ranks goes with --join; set launch.ranks for a job");
+}
+
 TEST(CommandLine, ASecondConfigIsRefused) {
   expect_refused({"--config", "a.yaml", "b.yaml"}, R"(unexpected argument "b.yaml")");
   expect_refused({"a.yaml", "b.yaml"}, R"(unexpected argument "b.yaml")");

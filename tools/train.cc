@@ -12,6 +12,7 @@
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/base/printable.h"
+#include "launch/agents/join_job.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
@@ -56,6 +57,10 @@ int run(const Arguments& arguments) {
   if (line.help_config) {
     std::fputs(config::describe(job.config, line.help_section).c_str(), stdout);
     return kDone;
+  }
+  if (!line.join.empty()) {
+    ignore_file_signals();
+    return join_job(line.join, line.join_ranks);
   }
   if (line.config.empty())
     throw ConfigError("no config: " + arguments.name + " --config FILE (see --help, --help_config)");

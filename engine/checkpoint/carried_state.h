@@ -73,15 +73,15 @@ struct LostRank {
   double seconds = 0;     // from the time at which its loss was noticed until training went on
 };
 
-/// A rank that takes the place of a lost one.
+/// A rank that takes the place of a lost one, or has joined in addition.
 struct ReturnedRank {
   int rank = 0;            // its own number
-  int in_place_of = 0;     // the number of the lost rank
+  int in_place_of = 0;     // the number of the lost rank; -1: it has joined in addition
   int source = 0;          // the number of the rank whose state it got; -1: each rank had a part of it
   std::int64_t step = -1;  // the step after which it has taken part; -1: it does not yet
-  double seconds = 0;      // from the loss until it took part
+  double seconds = 0;      // from the loss, or from the decision to start it, until it took part
 
-  std::chrono::steady_clock::time_point lost_at{};
+  std::chrono::system_clock::time_point lost_at{};  // a time that all hosts know
 };
 
 /// The end of a call of run_experiment() with a whole state in Recovery::carried, because ranks wait to take part.

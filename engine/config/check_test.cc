@@ -116,12 +116,23 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint(replace + ", backend: by_mpi"),
               ::testing::HasSubstr("replace needs a launcher that can start one more rank, which mpirun cannot"));
   EXPECT_EQ(complaint(replace + ", strategy: sharded"), "");
-  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a], with: ssh}, faults: {on_lost_rank: replace}"),
-              ::testing::HasSubstr("replace starts processes on one host only"));
   EXPECT_EQ(complaint(replace + ", mesh: {tensor: 2}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, replacements: 1}, mesh: {tensor: 2}"),
               ::testing::HasSubstr("faults.replacements: 1 processes cannot take the places of a replica's 2 ranks"));
   EXPECT_EQ(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 4, hosts: [a, b], with: ssh}, faults: {on_lost_rank: replace}"), "");
+  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a, b]}, faults: {on_lost_rank: replace}"),
+              ::testing::HasSubstr("or set launch.with: ssh for several hosts"));
+  const std::string join = "launch: {ranks: 4}, faults: {on_lost_rank: replace, max_ranks: ";
+  EXPECT_EQ(complaint(join + "6}"), "");
+  EXPECT_EQ(complaint(join + "4}"), "");
+  EXPECT_THAT(complaint(join + "3}"),
+              ::testing::HasSubstr("faults.max_ranks: 3 ranks are fewer than the 4 of launch.ranks"));
+  EXPECT_THAT(complaint(join + "6}, backend: inproc"), ::testing::HasSubstr("set backend: auto, gloo or hybrid"));
+  EXPECT_THAT(complaint(join + "6}, train: {global_batch_size: 5}"),
+              ::testing::HasSubstr("faults.max_ranks: 6 ranks cannot divide a batch of 5 samples"));
+  EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: shrink, max_ranks: 6}"),
+              ::testing::HasSubstr("only with faults.on_lost_rank: replace"));
   EXPECT_THAT(complaint(replace + ", strategy: hogwild"), ::testing::HasSubstr("faults.on_lost_rank: replace needs"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");

@@ -160,15 +160,15 @@ void check_fixed_numbers(std::vector<ConfigProblem>& problems, const ExperimentC
 // lost at once, and a run with fewer ranks than faults.min_ranks is saved after one more step.
 void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto shards = config.train.virtual_shards;
+  const std::int64_t most = std::max(config.launch.ranks, config.faults.max_ranks);
   std::int64_t multiple = 1;
-  for (std::int64_t ranks = 1; ranks <= config.launch.ranks && multiple <= kMostShards; ++ranks) {
+  for (std::int64_t ranks = 1; ranks <= most && multiple <= kMostShards; ++ranks) {
     multiple = std::lcm(multiple, ranks);
   }
   const std::string remedy = multiple > kMostShards ? "use fewer ranks, or set determinism: run"
                                                     : "set it to a multiple of " + std::to_string(multiple);
   refuse_if(problems, shards % multiple != 0, "train.virtual_shards",
-            std::to_string(shards) + " cannot be divided among each number of ranks from 1 to " +
-                std::to_string(config.launch.ranks) +
+            std::to_string(shards) + " cannot be divided among each number of ranks from 1 to " + std::to_string(most) +
                 ", which may be left with faults.on_lost_rank: " + config.faults.on_lost_rank + "; " + remedy);
 }
 
@@ -181,14 +181,29 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
          "needs ranks that are processes, but those of " + config.backend + " are threads; set backend: shm or gloo");
   refuse(backend_traits(config.backend).mpi,
          "needs a launcher that can start one more rank, which mpirun cannot; set backend: shm or gloo");
-  refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
-         "starts processes on one host only; remove launch.hosts and set launch.with: local");
   std::int64_t ranks = 1;
   for (const auto& [axis, size] : model_parallel_axes(config.mesh)) ranks *= size;
   refuse_if(problems, config.faults.replacements < ranks, "faults.replacements",
             std::to_string(config.faults.replacements) + " processes cannot take the places of a replica's " +
                 std::to_string(ranks) + " ranks, which are lost together; set it to " + std::to_string(ranks) +
                 " at least, or set faults.on_lost_rank: shrink");
+}
+
+// Refuses jobs that hosts cannot join.
+void check_joining(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto most = config.faults.max_ranks, ranks = config.launch.ranks;
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, "faults.max_ranks", std::to_string(most) + message);
+  };
+  refuse(!config.faults.replaces(), ": ranks can join only with faults.on_lost_rank: replace; set it, or set 0");
+  refuse(most < ranks,
+         " ranks are fewer than the " + std::to_string(ranks) + " of launch.ranks; set a higher number, or 0");
+  refuse(config.train.global_batch_size < most, " ranks cannot divide a batch of " +
+                                                    std::to_string(config.train.global_batch_size) +
+                                                    " samples (train.global_batch_size); set that number at most");
+  const bool one_host = config.backend != "auto" && !connects_hosts(config.backend);
+  refuse(config.faults.lets_join(ranks) && one_host,
+         ": ranks of other hosts cannot join by backend: " + config.backend + "; set backend: auto, gloo or hybrid");
 }
 
 // Refuses what cannot follow a global batch that changes with the number of ranks.
@@ -219,6 +234,7 @@ void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse_if(problems, faults.min_ranks > config.launch.ranks, "faults.min_ranks",
             std::to_string(faults.min_ranks) + " ranks are more than the " + std::to_string(config.launch.ranks) +
                 " of launch.ranks; set it to " + std::to_string(config.launch.ranks) + " at most");
+  if (faults.max_ranks > 0) check_joining(problems, config);
   if (!faults.shrinks()) return;
   check_places(problems, config);
   check_lost_servers(problems, config);

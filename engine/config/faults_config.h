@@ -17,6 +17,7 @@ struct FaultsConfig {
   std::int64_t copies_every = 10;
   std::string batch = "global";
   std::int64_t replacements = 10;
+  std::int64_t max_ranks = 0;
 
   template <class V>
   void visit(V& v) {
@@ -43,12 +44,19 @@ struct FaultsConfig {
       config::one_of({"global", "per_rank"}));
     v("replacements", replacements, "with replace: processes that are started in all for lost ranks",
       config::at_least(1));
+    v("max_ranks", max_ranks,
+      "with replace: hosts may join the running job (train --join) up to this number of ranks; 0: none may",
+      config::between(0, 4096));
   }
 
   /// Returns true if the others go on without a lost rank, be it for good or until it is replaced.
   bool shrinks() const { return on_lost_rank != "stop"; }
 
   bool replaces() const { return on_lost_rank == "replace"; }
+
+  /// Returns true if hosts may join a job that has begun with `ranks` ranks.
+  bool lets_join(std::int64_t ranks) const { return replaces() && max_ranks > ranks; }
+
   bool keeps_batch_per_rank() const { return shrinks() && batch == "per_rank"; }
 };
 

@@ -63,15 +63,16 @@ nlohmann::ordered_json lost_ranks_to_json(const Recovery& recovery) {
   return all;
 }
 
-// Returns the ranks that have taken the places of lost ones.
+// Returns the ranks that have taken the places of lost ones, and those that have joined in addition.
 nlohmann::ordered_json returned_ranks_to_json(const Recovery& recovery) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const auto& one : recovery.returned) {
-    all.push_back({{"rank", one.rank},
-                   {"in_place_of", one.in_place_of},
-                   {"source", one.source},
-                   {"step", one.step},
-                   {"seconds", one.seconds}});
+    all.push_back(
+        {{"rank", one.rank},
+         {"in_place_of", one.in_place_of < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(one.in_place_of)},
+         {"source", one.source},
+         {"step", one.step},
+         {"seconds", one.seconds}});
   }
   return all;
 }

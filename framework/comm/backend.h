@@ -32,6 +32,10 @@ struct ConnectOptions {
   /// library (mpi, nccl) do not call it.
   std::function<void()> check{};
 
+  /// The numbers in the job of the ranks of the world, by rank, by which a launcher knows them (host_lease.h). Empty:
+  /// the ranks of the world are those of the job.
+  std::vector<int> numbers{};
+
   OwnAddress address{};  // of this host for peers on other hosts; empty: a backend that needs one chooses it
 
   /// True if MPI's launcher started exactly these ranks, so that MPI can connect them. If absent, the variables of PMIx

@@ -6,15 +6,22 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_lease.h"
+#include "launch/agents/join_relay.h"
+#include "launch/agents/joins.h"
 #include "launch/agents/launcher_link.h"
+#include "launch/agents/rank_notice.h"
+#include "launch/agents/shared_folder.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
@@ -27,27 +34,21 @@ int descriptor_of_beats() {
   return ::fstat(STDIN_FILENO, &input) == 0 && S_ISSOCK(input.st_mode) ? STDIN_FILENO : STDOUT_FILENO;
 }
 
-// Obeys an order of the launcher.
-void obey(const std::string& order, Supervisor& supervisor) {
-  if (order == kStopRanks) supervisor.stop();
-  if (order == kEndRanks) supervisor.begin_shutdown();
-  if (order == kKillRanks) supervisor.end_now();
-}
-
 // Does what the launcher wants, and ends the ranks without it or a lease.
 class LauncherOrders {
  public:
-  LauncherOrders(LauncherLink& link, std::chrono::nanoseconds lease) : link_(link), lease_(lease) {}
+  LauncherOrders(const Share& share, LauncherLink& link, Console& launcher, std::chrono::nanoseconds lease)
+      : supervisor_(share.supervisor), share_(share), link_(link), launcher_(launcher), lease_(lease) {}
 
   bool has_lease() const { return !over_; }
 
   // Returns false if nothing more comes from the launcher.
-  bool follow(Supervisor& supervisor) {
+  bool follow() {
     const auto news = link_.take();
-    for (const auto& order : news.orders) obey(order, supervisor);
-    if (news.ended) supervisor.end_now();
+    for (const auto& order : news.orders) obey(order);
+    if (news.ended) supervisor_.end_now();
     if (news.lease_is_over && !std::exchange(over_, true)) {
-      supervisor.end_now();
+      supervisor_.end_now();
       print_to_console(format_text("Host %s has heard nothing from the launcher for %.1f s, so it has ended its ranks",
                                    host_name().c_str(), std::chrono::duration<double>(lease_).count()));
     }
@@ -55,7 +56,30 @@ class LauncherOrders {
   }
 
  private:
+  void obey(const std::string& order) {
+    if (order == kStopRanks) supervisor_.stop();
+    if (order == kEndRanks) supervisor_.begin_shutdown();
+    if (order == kKillRanks) supervisor_.end_now();
+    if (const std::string word = std::string(kStartRank) + " "; order.starts_with(word)) {
+      start(parse_newcomer(order.substr(word.size())));
+    }
+  }
+
+  // If the system refuses the process, it counts as one that has ended at once.
+  void start(const Newcomer& newcomer) {
+    try {
+      share_.start(newcomer);
+    } catch (const Error& error) {
+      print_to_console("Rank " + std::to_string(newcomer.number) + " cannot be started on " + host_name() + ": " +
+                       error.what());
+      launcher_.write(to_text(RankNotice{.number = newcomer.number, .lost = true}));
+    }
+  }
+
+  Supervisor& supervisor_;
+  const Share& share_;
   LauncherLink& link_;
+  Console& launcher_;
   std::chrono::nanoseconds lease_;
   bool over_ = false;
 };
@@ -73,16 +97,25 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   launch.ranks = order.ranks;
   launch.ranks_of_job = order.ranks_of_job;
   launch.rendezvous = order.rendezvous;
+  if (launch.replacements > 0) launch.meeting_folder = meeting_folder_of(launch.log_folder);
+  Console launcher(descriptor_of_beats());
   const auto length = lease_length(launch.goes_on, launch.lost_after);
-  LauncherLink link(STDIN_FILENO, descriptor_of_beats(), length, order.ranks_of_job);
-  set_lease_of_process(link.lease());
-  LauncherOrders orders(link, length);
-  const int status = run_share(launch, body, [&](Supervisor& supervisor) {
-    supervisor.watch(link.fd(), [&] { return orders.follow(supervisor); });
-    supervisor.repeat(beat_interval(length), [&] { orders.follow(supervisor); });
-    link.start();
+  std::optional<LauncherLink> link;
+  link.emplace(STDIN_FILENO, launcher, length, order.ranks_of_job + launch.replacements + kMostJoined);
+  set_lease_of_process(link->lease());
+  std::optional<LauncherOrders> orders;
+  const int status = run_share(launch, body, [&](Share& share) {
+    orders.emplace(share, *link, launcher, length);
+    share.ended = [&](int number, bool lost) { launcher.write(to_text(RankNotice{.number = number, .lost = lost})); };
+    share.supervisor.watch(link->fd(), [&] { return orders->follow(); });
+    share.supervisor.repeat(beat_interval(length), [&] { orders->follow(); });
+    link->start();
   });
-  return orders.has_lease() ? status : kWithoutLease;
+  const int result = orders->has_lease() ? status : kWithoutLease;
+  link.reset();  // no beat follows the status
+  launcher.write(status_text(result));
+  launcher.flush();
+  return result;
 }
 
 }  // namespace phalanx

@@ -2,7 +2,8 @@
 #include "launch/agents/beats.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "launch/agents/order_line.h"
 
 namespace phalanx {
 namespace {
@@ -11,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kBeat = "alive ";
+constexpr std::string_view kBeat = "alive";
 constexpr char kBegin = '\0', kEnd = '\n';
 
 }  // namespace
@@ -49,7 +50,7 @@ double HostBeats::silent_for(Clock::time_point now) const {
 }
 
 std::string beat_text(std::int64_t number) {
-  return std::string(1, kBegin) + std::string(kBeat) + std::to_string(number) + kEnd;
+  return std::string(1, kBegin) + std::string(kBeat) + " " + std::to_string(number) + kEnd;
 }
 
 BeatReader::Result BeatReader::read(std::string_view part) {
@@ -62,11 +63,10 @@ BeatReader::Result BeatReader::read(std::string_view part) {
     } else if (c != kEnd) {
       *beat_ += c;
     } else {
-      std::int64_t number = 0;
-      if (beat_->starts_with(kBeat)) {
-        const char* const end = beat_->data() + beat_->size();
-        const auto parsed = std::from_chars(beat_->data() + kBeat.size(), end, number);
-        if (parsed.ec == std::errc() && parsed.ptr == end) result.beats.push_back(number);
+      if (const auto number = number_after(kBeat, *beat_)) {
+        result.beats.push_back(*number);
+      } else {
+        result.lines.push_back(*std::move(beat_));
       }
       beat_.reset();
     }

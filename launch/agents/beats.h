@@ -83,6 +83,7 @@ class BeatReader {
   struct Result {
     std::string text{};  // everything else
     std::vector<std::int64_t> beats{};
+    std::vector<std::string> lines{};  // that come after a zero byte, and are no beats
   };
 
   /// Takes the next part, which may begin and end within a beat.

@@ -12,8 +12,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -21,11 +24,20 @@
 #include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/text.h"
 #include "launch/agents/agent.h"
+#include "launch/agents/agent_command.h"
 #include "launch/agents/beats.h"
+#include "launch/agents/host_ranks.h"
+#include "launch/agents/host_replacements.h"
+#include "launch/agents/join_relay.h"
+#include "launch/agents/joins.h"
+#include "launch/agents/rank_notice.h"
+#include "launch/agents/shared_folder.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/local/print_to_console.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/mpirun.h"
 
@@ -33,51 +45,6 @@ namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Returns a word that a shell reads as this text.
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
-// Returns the variables for an agent as it reads them.
-std::string variables_for(const AgentsLaunch& options, const AgentOrder& order) {
-  std::string text = std::string(kAgentOrder) + "=" + to_text(order) + "\n";
-  text += std::string("PHALANX_TERMINAL=") + (::isatty(STDOUT_FILENO) == 1 ? "1" : "0") + "\n";
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string variable = *entry, name = variable.substr(0, variable.find('='));
-    const bool own = name == kAgentOrder || name == "PHALANX_TERMINAL" || name == kSpareFailureFolder;
-    if (own || !(is_matched(name, "PHALANX_*") || std::ranges::any_of(options.pass_variables, [&](const auto& pattern) {
-                   return is_matched(name, pattern);
-                 }))) {
-      continue;
-    }
-    if (variable.find('\n') != variable.npos) {
-      throw ConfigError("environment variable " + name +
-                        ": has several lines, which launch.with: ssh cannot pass on to other hosts; unset it");
-    }
-    text += variable + "\n";
-  }
-  return text + "\n";
-}
-
-// Returns the command that runs a shell's script on a host. A connection to a host that has become silent breaks after
-// 15 s.
-std::vector<std::string> command_on(const std::string& host, const std::string& script) {
-  if (is_this_host(host)) return {"/bin/sh", "-c", script};
-  return {"ssh",
-          "-o",
-          "BatchMode=yes",
-          "-o",
-          "ConnectTimeout=10",
-          "-o",
-          "ServerAliveInterval=5",
-          "-o",
-          "ServerAliveCountMax=3",
-          host,
-          "exec sh -c " + quoted(script)};
-}
 
 // Ctrl-Z would stop this process only. While it gives no answers, the leases of all hosts end.
 class NotStoppedByTerminal {
@@ -103,46 +70,28 @@ int become(const std::vector<char*>& command, int socket, bool with_output) {
   return 127;
 }
 
-// A rendezvous in a folder that all hosts see, and that exists only as long as this object.
-class SharedRendezvous {
- public:
-  explicit SharedRendezvous(const std::string& log_folder) : folder_(log_folder + "/rendezvous") {
-    remove();
-    std::error_code error;
-    if (!std::filesystem::create_directory(folder_, error)) throw Error(folder_ + ": " + error.message());
-  }
-  ~SharedRendezvous() { remove(); }
-  SharedRendezvous(const SharedRendezvous&) = delete;
-  SharedRendezvous& operator=(const SharedRendezvous&) = delete;
-
-  std::string url() const {
-    return "file://" + std::filesystem::absolute(folder_).lexically_normal().string() + "/store";
-  }
-
- private:
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::string folder_;
-};
-
 // The agents, and the sockets by which this process speaks with them.
 class Agents {
  public:
   explicit Agents(const AgentsLaunch& options)
       : options_(options),
         lease_(options.lease),
-        rendezvous_(options.log_folder),
-        agents_(options.shares.size(), Agent{.beats = HostBeats(lease_)}) {}
+        rendezvous_(options.log_folder + "/rendezvous"),
+        ranks_(options.shares) {}
 
   Verdict run() {
     take_failures(options_.log_folder);
     take_lost_ranks(options_.log_folder);
-    Supervisor supervisor(policy());
-    for (std::size_t i = 0; i < options_.shares.size(); ++i) start(i, supervisor);
-    supervisor.repeat(beat_interval(lease_), [&] { look_for_silent_hosts(supervisor); });
+    Supervisor& supervisor = supervisor_.emplace(policy());
+    if (options_.replacements > 0) let_replace();
+    if (options_.join.max_ranks > 0) let_join();
+    for (std::size_t i = 0; i < options_.shares.size(); ++i) {
+      if (options_.shares[i].ranks > 0) start(i, options_.shares[i]);
+    }
+    supervisor.repeat(beat_interval(lease_), [this] {
+      look_for_silent_hosts();
+      if (replacing_) replacing_->look();
+    });
     const auto ends = supervisor.run();
     for (std::size_t i = 0; i < agents_.size(); ++i) read(i);
     standard_output().flush();
@@ -151,12 +100,15 @@ class Agents {
 
  private:
   struct Agent {
+    std::size_t host;
     HostBeats beats;
     std::shared_ptr<Descriptor> socket{};
     BeatReader reader{};
     double silent_for = 0;     // seconds; 0: it has not been silent until its lease was over
     bool lost = false;         // the others go on without it
     bool told_others = false;  // that its ranks have ended for certain
+    bool released = false;     // it was told to end, since the job has
+    bool joined = false;       // this process cannot start another one on its host
   };
 
   Supervisor::Policy policy() {
@@ -169,33 +121,104 @@ class Agents {
                               .describe_saved = options_.describe_saved};
     if (!options_.goes_on) return policy;
     policy.goes_on = [this](const Supervisor::End& end) { return lose_host(end); };
-    policy.is_lost = [this](int agent) { return all_of(share(agent), lost_ranks(options_.log_folder)); };
+    policy.is_lost = [this](int agent) { return are_lost(host_of(agent), lost_ranks(options_.log_folder)); };
+    if (options_.replacements > 0) policy.ended = [this](const Supervisor::End& end) { note_end(end); };
     return policy;
   }
 
-  const HostShare& share(int agent) const { return options_.shares.at(static_cast<std::size_t>(agent)); }
+  void let_replace() {
+    const SharedFolder& meeting = meeting_.emplace(meeting_folder_of(options_.log_folder));
+    replacing_.emplace(ranks_, *supervisor_,
+                       HostReplacements::Options{
+                           .replacements = {.ranks = ranks(),
+                                            .most = options_.replacements,
+                                            .delay = options_.replacement_delay,
+                                            .meeting_folder = meeting.path()},
+                           .log_folder = options_.log_folder,
+                           .max_ranks = options_.join.max_ranks,
+                           .tell = [this](std::size_t host, const std::string& order) { tell_host(host, order); }});
+  }
+
+  void let_join() {
+    joins_.emplace(ranks_,
+                   Joins::Options{.port = {.run_folder = options_.join.run_folder,
+                                           .interface = options_.join.interface,
+                                           .secret = job_secret()},
+                                  .max_ranks = options_.join.max_ranks,
+                                  .token_file = meeting_->path() + "/token",
+                                  .answer = [this] { return answer_for_joining(); },
+                                  .join = [this](const JoinRequest& request, Descriptor connection,
+                                                 const std::string& answer) { join(request, connection, answer); }});
+    print_to_console(joins_->invitation());
+    supervisor_->repeat(kLookForHosts, [this] {
+      if (!supervisor_->interrupted()) joins_->look();
+    });
+  }
+
+  JoinAnswer answer_for_joining() const {
+    return {.folder = std::filesystem::current_path().string(),
+            .command = options_.command,
+            .variables = without_secret(variables_for(order_of({}), options_.pass_variables)),
+            .secret_is_of_job = job_secret().has_value()};
+  }
+
+  // A process of this host passes on what this one and the agent of a host that joins tell each other. A separate
+  // process group keeps the terminal's signals away.
+  void join(const JoinRequest& request, const Descriptor& connection, const std::string& answer) {
+    const std::size_t host = ranks_.add(request.host, request.ranks);
+    start(host, [&](const Descriptor& socket) {
+      ::setpgid(0, 0);
+      return relay(socket, connection, answer);
+    });
+    agents_.back().joined = true;
+    replacing_->join(host, request.ranks);
+  }
+
+  AgentOrder order_of(const HostShare& share) const {
+    return {.first_rank = share.first_rank,
+            .ranks = share.ranks,
+            .ranks_of_job = ranks(),
+            .rendezvous = "file://" + rendezvous_.path() + "/store"};
+  }
+
+  std::size_t host_of(int agent) const { return agents_.at(static_cast<std::size_t>(agent)).host; }
+
+  const std::string& name_of(int agent) const { return ranks_.name(host_of(agent)); }
 
   int ranks() const { return options_.shares.back().first_rank + options_.shares.back().ranks; }
 
-  void start(std::size_t agent, Supervisor& supervisor) {
-    const HostShare& share = options_.shares[agent];
+  // Starts an agent on a host, with the ranks of `share`.
+  void start(std::size_t host, const HostShare& share) {
     const std::string folder = std::filesystem::current_path().string();
-    const auto command = command_on(share.host, agent_script(folder, options_.command));
+    const auto command = command_on(ranks_.name(host), agent_script(folder, options_.command));
     const auto words = argv_of(command);
-    const std::string variables = variables_for(options_, {.first_rank = share.first_rank,
-                                                           .ranks = share.ranks,
-                                                           .ranks_of_job = ranks(),
-                                                           .rendezvous = rendezvous_.url()});
+    const std::string variables = variables_for(order_of(share), options_.pass_variables);
+    const bool with_output = !is_this_host(ranks_.name(host));
+    start(host, [&](const Descriptor& socket) { return become(words, socket.get(), with_output); });
+    send(agents_.size() - 1, variables + "\n");
+  }
+
+  // Starts a process that is an agent, or speaks with one, over the socket that it gets.
+  void start(std::size_t host, const std::function<int(const Descriptor& socket)>& body) {
     std::array<int, 2> ends;
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       throw Error("cannot make a socket: " + std::generic_category().message(errno));
     }
-    agents_[agent].socket = std::make_shared<Descriptor>(ends[0]);
+    auto own_end = std::make_shared<Descriptor>(ends[0]);
     const Descriptor socket(ends[1]);
-    const bool with_output = !is_this_host(share.host);
-    supervisor.start([&] { return become(words, socket.get(), with_output); });
-    send(agent, variables);
-    supervisor.watch(ends[0], [this, agent] { return read(agent); });
+    const std::size_t agent = agents_.size();
+    supervisor_->start([&] { return body(socket); });
+    agents_.push_back({.host = host, .beats = HostBeats(lease_), .socket = std::move(own_end)});
+    supervisor_->watch(ends[0], [this, agent] { return read(agent); });
+  }
+
+  // Sends an order to the agent of a host, which is started without ranks if there is none.
+  void tell_host(std::size_t host, const std::string& order) {
+    const auto running = [&](std::size_t i) { return supervisor_->is_running(static_cast<int>(i)); };
+    std::size_t agent = 0;
+    while (agent < agents_.size() && (agents_[agent].host != host || !running(agent))) ++agent;
+    if (agent == agents_.size()) start(host, {.host = ranks_.name(host)});
+    send(agent, order + "\n");
   }
 
   // An agent that has ended does not need it any more. One that does not read gets no more than the system keeps.
@@ -220,6 +243,7 @@ class Agents {
       if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
       const auto read = agent.reader.read({part.data(), static_cast<std::size_t>(count)});
       if (!read.text.empty()) standard_output().write(read.text);
+      take_notices(read.lines);
       if (read.beats.empty() || agent.silent_for > 0) continue;
       agent.beats.heard(HostBeats::Clock::now());
       send(index, kAnswer + (" " + std::to_string(read.beats.back())) + "\n", MSG_DONTWAIT);
@@ -227,31 +251,48 @@ class Agents {
     return true;
   }
 
+  void take_notices(const std::vector<std::string>& lines) {
+    if (!replacing_) return;
+    bool any = false;
+    for (const auto& line : lines) {
+      const auto notice = parse_rank_notice(line);
+      if (notice) replacing_->take(*notice);
+      any = any || notice;
+    }
+    if (any) release_idle_agents();
+  }
+
+  // Ends the agents once no process takes part in the job any more: they would wait for lost ranks to replace.
+  void release_idle_agents() {
+    if (replacing_->anyone_takes_part()) return;
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      if (!std::exchange(agents_[i].released, true)) tell(static_cast<int>(i), SIGKILL);
+    }
+  }
+
   // Ends what connects this process with a host that has been silent until its lease was over, and tells the other
   // hosts that the ranks of a lost host have ended. If this process was stopped, beats wait to be read.
-  void look_for_silent_hosts(Supervisor& supervisor) {
+  void look_for_silent_hosts() {
     for (std::size_t i = 0; i < agents_.size(); ++i) {
       Agent& agent = agents_[i];
       read(i);
       const auto now = HostBeats::Clock::now();
       if (agent.told_others || !agent.beats.is_silent(now)) continue;
-      const bool running = supervisor.is_running(static_cast<int>(i));
+      const bool running = supervisor_->is_running(static_cast<int>(i));
       if (!running && !agent.lost) continue;
       if (running) {
         agent.silent_for = agent.beats.silent_for(now);
-        supervisor.kill(static_cast<int>(i));
+        supervisor_->kill(static_cast<int>(i));
       }
       agent.told_others = true;
       if (options_.goes_on) tell_of_ended(i);
+      if (replacing_) replacing_->note_certain(agent.host);
     }
   }
 
   void tell_of_ended(std::size_t lost) {
-    const HostShare& host = options_.shares[lost];
     std::string orders;  // in one piece, since a socket that is full drops what comes
-    for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
-      orders += kEnded + (" " + std::to_string(rank)) + "\n";
-    }
+    for (const int rank : ranks_.all(agents_[lost].host)) orders += kEnded + (" " + std::to_string(rank)) + "\n";
     for (std::size_t i = 0; i < agents_.size(); ++i) {
       if (i != lost) send(i, orders, MSG_DONTWAIT);
     }
@@ -265,22 +306,37 @@ class Agents {
     return signal != SIGKILL;
   }
 
-  // Returns true if an agent has ended without a status of its own, so that its host is lost, and the others go on.
+  // Returns true if an agent has ended without a status of its own, or without ranks, so that its host is lost, and the
+  // others go on.
   bool lose_host(const Supervisor::End& end) {
-    if (has_own_status(end) || !training_has_begun(options_.log_folder)) return false;
-    agents_[static_cast<std::size_t>(end.child)].lost = true;
-    const HostShare& host = share(end.child);
+    Agent& agent = agents_[static_cast<std::size_t>(end.child)];
+    const bool spare =
+        replacing_ && !replacing_->takes_part(agent.host) && are_lost(agent.host, lost_ranks(options_.log_folder));
+    if (!spare && (has_own_status(end) || !training_has_begun(options_.log_folder))) return false;
+    agent.lost = true;
+    const std::string reason = "It was on " + name_of(end.child) + ", which is lost: " + why(end) + ".";
     auto known = read_failures(options_.log_folder);
     for (auto& one : lost_notes(options_.log_folder)) known.push_back(std::move(one));
-    for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
-      if (std::ranges::find(known, rank, &Failure::rank) != known.end()) continue;
+    for (const int rank : ranks_.running(agent.host)) {
+      if (std::ranges::find(known, rank, &Failure::rank) != known.end() || waits(rank)) continue;
       write_failure(options_.log_folder, {.rank = rank,
-                                          .host = host.host,
-                                          .message = "It was on " + host.host + ", which is lost: " + why(end) + ".",
+                                          .host = name_of(end.child),
+                                          .message = reason,
                                           .time = end.time,
                                           .spares_host = was_without_lease(end)});
     }
+    if (replacing_) replacing_->lose(agent.host, reason, /*host_lost=*/true);
     return true;
+  }
+
+  // An agent that has ended by itself may have done so before it read an order. Its host is there for another one,
+  // unless it had joined.
+  void note_end(const Supervisor::End& end) {
+    const Agent& agent = agents_[static_cast<std::size_t>(end.child)];
+    if (!agent.lost && !agent.released) {
+      replacing_->lose(agent.host, "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/agent.joined);
+    }
+    release_idle_agents();
   }
 
   // ssh ends with status 255 if the connection breaks, and also if its command was killed.
@@ -303,13 +359,13 @@ class Agents {
     std::vector<Supervisor::End> bad;
     for (const auto& end : ends) {
       if (!failed(end.status)) good.push_back({.rank = -1, .status = end.status, .time = end.time});
-      if (failed(end.status) && !(options_.goes_on && all_of(share(end.child), lost))) bad.push_back(end);
+      if (failed(end.status) && !(options_.goes_on && are_lost(host_of(end.child), lost))) bad.push_back(end);
     }
     // A rank that has ended the job counts, even if the others have noted it as lost meanwhile.
     std::erase_if(failures, [&](const Failure& one) {
       const bool ended_job = std::ranges::any_of(
-          bad, [&](const auto& end) { return has_own_status(end) && has(share(end.child), one.rank); });
-      return std::ranges::find(lost, one.rank) != lost.end() && !ended_job;
+          bad, [&](const auto& end) { return has_own_status(end) && has(host_of(end.child), one.rank); });
+      return (std::ranges::find(lost, one.rank) != lost.end() && !ended_job) || waits(one.rank);
     });
     if (failures.empty() && !bad.empty() && !interrupted) failures.push_back(failure_of(bad.front()));
     Verdict verdict = judge(good, std::move(failures), interrupted);
@@ -321,7 +377,7 @@ class Agents {
 
   Failure failure_of(const Supervisor::End& end) const {
     return {.rank = -1,
-            .host = share(end.child).host,
+            .host = name_of(end.child),
             .message = "Its ranks have left no reason: " + why(end) + ".",
             .time = end.time,
             .spares_host = was_without_lease(end)};
@@ -330,7 +386,7 @@ class Agents {
   // Returns the status of the agent of a rank (-1: of any agent) that has failed.
   int status_of(int rank, const std::vector<Supervisor::End>& bad) const {
     for (const auto& end : bad) {
-      if (rank < 0 || has(share(end.child), rank)) return exit_status_of(end.status);
+      if (rank < 0 || has(host_of(end.child), rank)) return exit_status_of(end.status);
     }
     return kRankDied;
   }
@@ -343,31 +399,35 @@ class Agents {
     return WIFEXITED(end.status) && exit_status_of(end.status) == WEXITSTATUS(end.status);
   }
 
-  static bool has(const HostShare& host, int rank) {
-    return rank >= host.first_rank && rank < host.first_rank + host.ranks;
+  // Returns true if this process is not a rank yet.
+  bool waits(int number) const { return replacing_ && replacing_->waits(number); }
+
+  bool has(std::size_t host, int rank) const {
+    const auto numbers = ranks_.all(host);
+    return std::ranges::find(numbers, rank) != numbers.end();
   }
 
-  // Returns true if all ranks of a host are among these.
-  static bool all_of(const HostShare& host, const std::vector<int>& ranks) {
-    return std::ranges::count_if(ranks, [&](int rank) { return has(host, rank); }) == host.ranks;
+  // Returns true if all ranks that a host has had are among these.
+  bool are_lost(std::size_t host, const std::vector<int>& lost) const {
+    return std::ranges::all_of(
+        ranks_.all(host), [&](int number) { return waits(number) || std::ranges::find(lost, number) != lost.end(); });
   }
 
-  static constexpr int kMostParts = 256;  // 1 MiB, more than the system keeps for a socket
+  static constexpr milliseconds kLookForHosts{50};  // that join
+  static constexpr int kMostParts = 256;            // 1 MiB, more than the system keeps for a socket
 
   const AgentsLaunch& options_;
   const std::chrono::nanoseconds lease_;  // length
-  SharedRendezvous rendezvous_;
-  std::vector<Agent> agents_;
+  SharedFolder rendezvous_;
+  HostRanks ranks_;
+  std::deque<Agent> agents_;  // in the order of their start; a host may have several, one after the other
+  std::optional<SharedFolder> meeting_;
+  std::optional<HostReplacements> replacing_;  // absent: lost ranks are not replaced
+  std::optional<Supervisor> supervisor_;
+  std::optional<Joins> joins_;  // absent: no host may join
 };
 
 }  // namespace
-
-std::string agent_script(const std::string& folder, const std::vector<std::string>& command) {
-  std::vector<std::string> words;
-  for (const auto& word : command) words.push_back(quoted(word));
-  return "while IFS= read -r variable || exit 1; [ -n \"$variable\" ]; do export \"$variable\"; done; cd " +
-         quoted(folder) + " && exec " + join(words, " ");
-}
 
 Verdict run_agents(const AgentsLaunch& options) {
   const NotStoppedByTerminal guard;

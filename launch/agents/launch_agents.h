@@ -12,8 +12,15 @@
 
 namespace phalanx {
 
+/// How hosts join a running job (train --join).
+struct JoinOptions {
+  int max_ranks = 0;  // up to which ranks may join (faults.max_ranks); 0: no host may join, and no port is opened
+  std::string run_folder{};
+  std::string interface{};  // framework.interface
+};
+
 struct AgentsLaunch {
-  std::vector<HostShare> shares{};            // of divide_among_hosts()
+  std::vector<HostShare> shares{};            // of divide_among_hosts(); those without ranks are spare
   std::string log_folder{};                   // log folder of the run; must exist and be visible to all hosts
   std::vector<std::string> pass_variables{};  // further variables for all hosts: names, or beginnings and *
   std::vector<std::string> command{};         // the program to run as an agent, with its arguments
@@ -22,6 +29,9 @@ struct AgentsLaunch {
       {};                // describes the saved state of a job that was ended before it had stopped
   bool goes_on = false;  // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
   std::chrono::nanoseconds lease = std::chrono::seconds(20);  // lease_length() (beats.h)
+  int replacements = 0;  // processes that are started for lost ranks (faults.on_lost_rank: replace); needs goes_on
+  double replacement_delay = 1;  // seconds before the second one for the same place; doubles with each, up to 60
+  JoinOptions join{};            // needs `replacements`
 };
 
 /// Runs `command` as an agent on each host: on other hosts than this one through ssh, without a terminal, and with the
@@ -33,16 +43,14 @@ struct AgentsLaunch {
 /// Failures are handled as in run_local(). With `goes_on`, after the beginning of training, a host whose agent is
 /// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. So is a host that
 /// sends no beats (beats.h) until its lease is over; without `goes_on`, it ends the job. The other hosts are then told
-/// that the ranks of a lost host have ended for certain. Agents, and with them all ranks, end when this process ends,
-/// in whatever way, or is stopped for the length of a lease. The terminal cannot stop it (Ctrl-Z).
+/// that the ranks of a lost host have ended for certain. With `replacements`, processes take the places of lost ranks
+/// as in run_local(), on their own hosts or in free slots of others (HostReplacements). An agent that has no rank may
+/// fail in any way; then its host is lost. With `join`, hosts may join meanwhile (Joins), and a line on the console
+/// says how. Agents, and with them all ranks, end when this process ends, in whatever way, or is stopped for the length
+/// of a lease. The terminal cannot stop it (Ctrl-Z).
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if a variable cannot be passed on, and
 /// Error if it cannot start.
 Verdict run_agents(const AgentsLaunch& options);
-
-/// Returns the command of a shell that starts an agent: it reads variables (NAME=VALUE) from its standard input, a line
-/// each up to an empty one, exports them, and becomes `command` in `folder`. Without the empty line, which is missing
-/// if the launcher or the connection ended before, it exits with status 1.
-std::string agent_script(const std::string& folder, const std::vector<std::string>& command);
 
 }  // namespace phalanx

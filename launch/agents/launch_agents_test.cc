@@ -15,6 +15,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "launch/agents/agent_command.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"
@@ -30,15 +31,17 @@ class LaunchAgents : public ::testing::Test {
  protected:
   // Starts two agents with two ranks each. A script has the variable FIRST, the agent's first rank.
   Verdict launch(const std::string& script, bool goes_on = false,
-                 std::chrono::nanoseconds lease = std::chrono::seconds(20)) {
+                 std::chrono::nanoseconds lease = std::chrono::seconds(20), int replacements = 0) {
     const std::string first = "FIRST=${PHALANX_AGENT%% *}; cd " + scratch_.folder() + "; ";
     return run_agents({.shares = {{.host = "localhost", .first_rank = 0, .ranks = 2},
-                                  {.host = "localhost", .first_rank = 2, .ranks = 2}},
+                                  {.host = "localhost", .first_rank = 2, .ranks = 2},
+                                  {.host = "localhost", .first_rank = 4, .ranks = 0, .slots = 1}},
                        .log_folder = scratch_.folder(),
                        .pass_variables = {"WITH_*"},
                        .command = {"sh", "-c", first + script},
                        .goes_on = goes_on,
-                       .lease = lease});
+                       .lease = lease,
+                       .replacements = replacements});
   }
 
   std::string text(const std::string& name) const { return read_file(scratch_.path(name)); }
@@ -163,6 +166,49 @@ TEST_F(LaunchAgents, AHostThatIsLostBeforeTrainingEndsTheJob) {
   const auto verdict = launch("if [ $FIRST = 2 ]; then kill -9 $$; fi; read order", /*goes_on=*/true);
   EXPECT_EQ(verdict.status, kRankDied);
   ASSERT_TRUE(verdict.cause);
+}
+
+TEST_F(LaunchAgents, HaveALostRankReplacedByTheAgentOfItsHost) {
+  // The first agent is there until the second one has got the order. Then no process takes part any more.
+  const std::string script =
+      "touch training.begun; if [ $FIRST = 2 ]; then printf '\\000lost 3\\n\\000ended 2\\n' >&0;"
+      "read order; echo $order >told; read order; echo $order >>told; exit; fi;"
+      "until [ -e told ]; do sleep 0.01; done; printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+  EXPECT_EQ(launch(script, /*goes_on=*/true, std::chrono::seconds(20), 1).status, kDone);
+  EXPECT_THAT(text("told"), ::testing::MatchesRegex("start 4 3 3 1 2 [0-9]+\nkill\n"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("meeting")));
+}
+
+TEST_F(LaunchAgents, HaveOneRankOfALostHostReplacedByASpareHostWithOneSlot) {
+  const std::string script =
+      "touch training.begun; case $PHALANX_AGENT in '0 0 '*) read order; echo $order >told; read order;"
+      "echo $order >>told; exit;; '2 '*) kill -9 $$;; esac;"
+      "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done;"
+      "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost; until [ -e told ]; do sleep 0.01; done;"
+      "printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+  ::testing::internal::CaptureStderr();
+  const auto verdict = launch(script, /*goes_on=*/true, std::chrono::seconds(20), 3);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "No process takes the place of rank 3: no host has a free slot (launch.hosts)\n");
+  EXPECT_EQ(verdict.status, kDone);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+  EXPECT_THAT(text("told"), ::testing::MatchesRegex("start 4 2 2 0 1 [0-9]+\nkill\n"));
+}
+
+TEST_F(LaunchAgents, GoOnIfASpareHostCannotBeUsed) {
+  const std::string script =
+      "touch training.begun; case $PHALANX_AGENT in '0 0 '*) exit 2;; '2 '*) kill -9 $$;; esac;"
+      "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done;"
+      "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost; until [ -e rank4.lost ]; do sleep 0.01; done;"
+      "printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+  ::testing::internal::CaptureStderr();
+  const auto verdict = launch(script, /*goes_on=*/true, std::chrono::seconds(20), 3);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("Rank 4, which was to take the place of a lost one, has failed: It was on localhost, "
+                              "which is lost: the agent there ended with status 2.\n"),
+                    HasSubstr("No process takes the place of rank 3: no host has a free slot (launch.hosts)\n")));
+  EXPECT_EQ(verdict.status, kDone);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
 }
 
 TEST_F(LaunchAgents, AsksThemToStop) {

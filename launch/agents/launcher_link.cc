@@ -9,38 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
 #include "launch/agents/agent.h"
+#include "launch/agents/order_line.h"
 
 namespace phalanx {
-namespace {
-
 using std::chrono::milliseconds;
 
-// Returns the number after a word and a space, or nothing if the line is something else.
-std::optional<std::int64_t> number_after(std::string_view word, std::string_view line) {
-  std::int64_t number = 0;
-  if (!line.starts_with(word) || !line.substr(word.size()).starts_with(' ')) return std::nullopt;
-  const char* const end = line.data() + line.size();
-  const auto parsed = std::from_chars(line.data() + word.size() + 1, end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
-}
-
-}  // namespace
-
-LauncherLink::LauncherLink(int input, int output, std::chrono::nanoseconds length, int ranks_of_job)
+LauncherLink::LauncherLink(int input, Console& launcher, std::chrono::nanoseconds length, int numbers)
     : input_(input),
       interval_(beat_interval(length)),
       lease_(length, boot_time()),
-      of_ranks_(std::make_shared<HostLease>(ranks_of_job, lease_.end())),
-      beats_(output) {
+      of_ranks_(std::make_shared<HostLease>(numbers, lease_.end())),
+      launcher_(launcher) {
   ::fcntl(input_, F_SETFL, ::fcntl(input_, F_GETFL) | O_NONBLOCK);
 }
 
@@ -90,7 +74,7 @@ void LauncherLink::move() {
     news_.raise();
   } else {
     next_beat_ = now + interval_;
-    beats_.draw(beat_text(lease_.send(now)));
+    launcher_.draw(beat_text(lease_.send(now)));
   }
 }
 

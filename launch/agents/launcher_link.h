@@ -22,9 +22,10 @@ namespace phalanx {
 /// Thread-safe.
 class LauncherLink {
  public:
-  /// Reads from `input` and writes beats to `output`; it owns neither, and makes `input` non-blocking. The first lease,
-  /// of this length, begins now. Throws Error if the system has no memory or descriptor left.
-  LauncherLink(int input, int output, std::chrono::nanoseconds length, int ranks_of_job);
+  /// Reads from `input`, which it makes non-blocking, and writes beats to `launcher`; it owns neither. The first lease,
+  /// of this length, begins now. The numbers of the job's ranks are less than `numbers`. Throws Error if the system has
+  /// no memory or descriptor left.
+  LauncherLink(int input, Console& launcher, std::chrono::nanoseconds length, int numbers);
   ~LauncherLink();
   LauncherLink(const LauncherLink&) = delete;
   LauncherLink& operator=(const LauncherLink&) = delete;
@@ -59,7 +60,7 @@ class LauncherLink {
   const std::chrono::milliseconds interval_;
   AgentLease lease_;
   const std::shared_ptr<HostLease> of_ranks_;
-  Console beats_;
+  Console& launcher_;
   const Wakeup news_{"cannot run ranks for a launcher"};  // of who takes the news
   const Wakeup stop_{"cannot run ranks for a launcher"};  // of the thread
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "launch/testing/launcher_process.h"
 
@@ -52,7 +53,8 @@ class Link : public ::testing::Test {
 };
 
 TEST_F(Link, SendsBeatsAndTakesAnswersWithoutItsOwner) {
-  LauncherLink link(agent_.get(), agent_.get(), std::chrono::seconds(3), 4);
+  Console console(agent_.get());
+  LauncherLink link(agent_.get(), console, std::chrono::seconds(3), 4);
   link.start();
   std::vector<std::int64_t> all;
   EXPECT_TRUE(becomes_true(
@@ -70,7 +72,8 @@ TEST_F(Link, SendsBeatsAndTakesAnswersWithoutItsOwner) {
 }
 
 TEST_F(Link, PassesOrdersOnInTheirOrder) {
-  LauncherLink link(agent_.get(), agent_.get(), std::chrono::seconds(20), 4);
+  Console console(agent_.get());
+  LauncherLink link(agent_.get(), console, std::chrono::seconds(20), 4);
   link.start();
   tell("stop\nki");
   EXPECT_TRUE(becomes_true([&] { return has_news(link); }));
@@ -87,7 +90,8 @@ TEST_F(Link, PassesOrdersOnInTheirOrder) {
 }
 
 TEST_F(Link, SaysThatTheLeaseIsOver) {
-  LauncherLink link(agent_.get(), agent_.get(), milliseconds(50), 4);
+  Console console(agent_.get());
+  LauncherLink link(agent_.get(), console, milliseconds(50), 4);
   link.start();
   EXPECT_TRUE(becomes_true([&] { return has_news(link); }));
   EXPECT_TRUE(link.take().lease_is_over);

@@ -26,12 +26,13 @@ std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts,
   }
   const auto slots = total_slots(places);
   const int count = static_cast<int>(places.size());
+  const int equal_slots = (ranks + count - 1) / count;
   std::vector<HostShare> shares;
   int first = 0;
   for (int i = 0; i < count; ++i) {
     const int room = slots ? std::max(1, places[i].slots) : ranks / count + (i < ranks % count ? 1 : 0);
     const int here = std::min(room, ranks - first);
-    if (here > 0) shares.push_back({.host = places[i].name, .first_rank = first, .ranks = here});
+    shares.push_back({.host = places[i].name, .first_rank = first, .ranks = here, .slots = slots ? room : equal_slots});
     first += here;
   }
   if (first == ranks) return shares;
@@ -56,7 +57,7 @@ std::optional<AgentOrder> take_agent_order() {
   words >> order.first_rank >> order.ranks >> order.ranks_of_job >> std::ws;
   const bool numbers = !words.fail();
   std::getline(words, order.rendezvous);
-  if (numbers && order.ranks > 0 && !order.rendezvous.empty()) return order;
+  if (numbers && order.ranks >= 0 && !order.rendezvous.empty()) return order;
   throw ConfigError(std::string("environment: ") + kAgentOrder + " is \"" + *text +
                     "\", not three numbers and a URL; the launcher of Phalanx sets it, so unset it");
 }

@@ -8,20 +8,21 @@
 namespace phalanx {
 
 /// The ranks of one host in a job whose hosts are reached by ssh (launch.with: ssh): `ranks` ranks from `first_rank`
-/// on.
+/// on, of the `slots` for which the host has room.
 struct HostShare {
   std::string host{};
   int first_rank = 0;
   int ranks = 0;
+  int slots = 0;
 };
 
 /// Divides ranks among hosts ("name" or "name:slots"), in blocks. If no host has slots, each gets the same number, or
-/// the first ones get one more; otherwise they are filled in their order, and a host without slots has one. Hosts that
-/// get no rank are left out. Throws ConfigError for launch.ranks if there are fewer slots than ranks, and for
-/// launch.hosts if a host is named twice.
+/// the first ones get one more, and all have room for as many as the first one; otherwise they are filled in their
+/// order, and a host without slots has one. Hosts that get no rank come last. Throws ConfigError for launch.ranks if
+/// there are fewer slots than ranks, and for launch.hosts if a host is named twice.
 std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks);
 
-/// The order that the launcher gives to an agent on a host.
+/// The order that the launcher gives to an agent on a host. It may begin without a rank, and wait for one.
 struct AgentOrder {
   int first_rank = 0;
   int ranks = 0;

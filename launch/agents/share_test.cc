@@ -16,20 +16,22 @@ using ::testing::ThrowsMessage;
 std::vector<std::string> divided(const std::vector<std::string>& hosts, int ranks) {
   std::vector<std::string> lines;
   for (const auto& share : divide_among_hosts(hosts, ranks)) {
-    lines.push_back(share.host + " " + std::to_string(share.first_rank) + "+" + std::to_string(share.ranks));
+    lines.push_back(share.host + " " + std::to_string(share.first_rank) + "+" + std::to_string(share.ranks) + " of " +
+                    std::to_string(share.slots));
   }
   return lines;
 }
 
 TEST(HostShares, AreEvenWithoutSlots) {
-  EXPECT_THAT(divided({"a", "b"}, 4), ElementsAre("a 0+2", "b 2+2"));
-  EXPECT_THAT(divided({"a", "b", "c"}, 5), ElementsAre("a 0+2", "b 2+2", "c 4+1"));
-  EXPECT_THAT(divided({"a", "b", "c"}, 2), ElementsAre("a 0+1", "b 1+1"));
+  EXPECT_THAT(divided({"a", "b"}, 4), ElementsAre("a 0+2 of 2", "b 2+2 of 2"));
+  EXPECT_THAT(divided({"a", "b", "c"}, 5), ElementsAre("a 0+2 of 2", "b 2+2 of 2", "c 4+1 of 2"));
+  EXPECT_THAT(divided({"a", "b", "c"}, 2), ElementsAre("a 0+1 of 1", "b 1+1 of 1", "c 2+0 of 1"));
 }
 
 TEST(HostShares, FillSlotsInOrder) {
-  EXPECT_THAT(divided({"a:3", "b:3"}, 4), ElementsAre("a 0+3", "b 3+1"));
-  EXPECT_THAT(divided({"a:2", "b"}, 3), ElementsAre("a 0+2", "b 2+1"));
+  EXPECT_THAT(divided({"a:3", "b:3"}, 4), ElementsAre("a 0+3 of 3", "b 3+1 of 3"));
+  EXPECT_THAT(divided({"a:2", "b"}, 3), ElementsAre("a 0+2 of 2", "b 2+1 of 1"));
+  EXPECT_THAT(divided({"a:2", "b:2"}, 2), ElementsAre("a 0+2 of 2", "b 2+0 of 2"));
   EXPECT_THAT([] { divided({"a:2", "b:1"}, 4); },
               ThrowsMessage<ConfigError>(HasSubstr("launch.ranks: 4 ranks are more than the 3 slots of launch.hosts")));
 }

@@ -11,12 +11,14 @@
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/comm/store/rendezvous.h"
+#include "launch/rank/local_rank.h"
+#include "launch/rank/same_start.h"
 
 namespace phalanx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using WallTime = std::chrono::system_clock::time_point;
 using nlohmann::json;
 
 // The newcomers have loaded their data, and the others come from the same step, so they meet within milliseconds.
@@ -26,9 +28,8 @@ constexpr std::chrono::milliseconds kLook{1};
 // Ends the waits of an attempt that cannot succeed any more. Thread-safe.
 class AttemptWatch {
  public:
-  // `numbers` are those of ranks whose end ends the attempt.
-  AttemptWatch(MeetingFolder meeting, Attempt attempt, std::vector<int> numbers)
-      : meeting_(std::move(meeting)), attempt_(std::move(attempt)), numbers_(std::move(numbers)) {}
+  AttemptWatch(MeetingFolder meeting, Attempt attempt)
+      : meeting_(std::move(meeting)), attempt_(std::move(attempt)), numbers_(attempt_.numbers()) {}
 
   // Throws CommError if one of the ranks has ended, if another rank has given up, or if the deadline is over, and from
   // then on always.
@@ -69,20 +70,21 @@ void wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, AttemptW
   }
 }
 
-// Returns the connections of this rank, or nothing if it has not connected.
-std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const Attempt& attempt,
-                                          const std::vector<int>& numbers, const ExperimentConfig& config,
-                                          const LaunchEnvironment& launched) {
-  const int rank = launched.rank_info.rank;
-  const auto watch = std::make_shared<AttemptWatch>(meeting, attempt, numbers);
+// Returns the connections of this rank, or nothing if it has not connected. The ranks find out in the store of the
+// attempt which of them are on one host.
+std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const Attempt& attempt, int rank,
+                                          const ExperimentConfig& config, LaunchEnvironment launched) {
+  launched.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = 0, .local_size = 0};
+  const auto watch = std::make_shared<AttemptWatch>(meeting, attempt);
   try {
     meeting.arrive(attempt, rank);
     wait_for_all(meeting, attempt, *watch);
     const auto check = [watch] { watch->check(); };
-    Rendezvous met{.store = make_file_store(meeting.store(attempt), attempt.size(), kDeadline, check),
+    auto resolved = resolve_local_rank(
+        launched, {.store = make_file_store(meeting.store(attempt), attempt.size(), kDeadline, check),
                    .rank = rank,
-                   .size = attempt.size()};
-    return connect_backends(config, launched, std::move(met), check);
+                   .size = attempt.size()});
+    return connect_backends(config, resolved.launched, std::move(resolved.met), attempt.numbers(), check);
   } catch (const Error& error) {
     log_warning() << "the ranks have not connected with newcomers: " << error.what();
     return std::nullopt;
@@ -93,9 +95,10 @@ std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const At
 
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
                                                   const ExperimentConfig& config, const LaunchEnvironment& launched) {
-  LaunchEnvironment grown = launched;
-  grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = rank, .local_size = attempt.size()};
-  auto connections = try_to_connect(meeting, attempt, attempt.numbers(), config, grown);
+  ExperimentConfig grown = config;  // the same on all ranks
+  grown.launch.ranks = attempt.size();
+  grown.mesh.data = 0;
+  auto connections = try_to_connect(meeting, attempt, rank, grown, launched);
   // Once one rank has connected, all have, so the first one to know of the outcome may decide.
   if (!meeting.decide(attempt, connections.has_value())) return std::nullopt;
   if (!connections) {
@@ -128,7 +131,7 @@ History parse_history(const std::string& text) {
                                 .source = one[2],
                                 .step = one[3],
                                 .seconds = one[4],
-                                .lost_at = Clock::time_point(Clock::duration(one[5].get<Clock::rep>()))});
+                                .lost_at = WallTime(WallTime::duration(one[5].get<WallTime::rep>()))});
   }
   return history;
 }

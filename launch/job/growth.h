@@ -13,8 +13,8 @@
 
 namespace phalanx {
 
-/// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world. All ranks of the attempt
-/// call this; the end of any of them ends the attempt.
+/// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world, on however many hosts they
+/// are. All ranks of the attempt call this; the end of any of them ends the attempt.
 ///
 /// Waits up to 10 s until all of them have come and connected. Returns nothing, on all ranks, if they do not come, end,
 /// or do not connect, or if the meeting folder cannot be used; the log says why. Throws CommError if the others use the

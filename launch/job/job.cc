@@ -77,22 +77,44 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   return launch;
 }
 
+// Returns the number of processes that may be started for lost ranks.
+int replacements(const Job& job) {
+  return job.config.faults.replaces() && !job.body ? static_cast<int>(job.config.faults.replacements) : 0;
+}
+
+// Returns true if hosts may join the job. Its ranks have agents then, also on a single host.
+bool lets_join(const Job& job) { return job.config.faults.lets_join(job.config.launch.ranks) && !job.body; }
+
+LaunchMethod launch_method(const Job& job) {
+  const LaunchMethod method = choose_launch_method(job.config);
+  return lets_join(job) ? LaunchMethod::kAgents : method;
+}
+
+std::vector<HostShare> host_shares(const LaunchConfig& launch) {
+  const auto hosts = launch.hosts.empty() ? std::vector<std::string>{"localhost"} : launch.hosts;
+  return divide_among_hosts(hosts, static_cast<int>(launch.ranks));
+}
+
 AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
   const auto& launch = job.config.launch;
-  AgentsLaunch agents{.shares = divide_among_hosts(launch.hosts, static_cast<int>(launch.ranks)),
+  AgentsLaunch agents{.shares = host_shares(launch),
                       .log_folder = folder.logs(),
                       .pass_variables = launch.pass_variables,
                       .command = job.command,
                       .stop_policy = stop_policy_of(job),
                       .describe_saved = saved_state_describer(job, folder),
                       .goes_on = job.goes_on(),
-                      .lease = lease_length(job.goes_on(), job.config.faults.lost_after)};
+                      .lease = lease_length(job.goes_on(), job.config.faults.lost_after),
+                      .replacements = replacements(job),
+                      .replacement_delay = launch.restart_delay,
+                      .join = {.max_ranks = lets_join(job) ? static_cast<int>(job.config.faults.max_ranks) : 0,
+                               .run_folder = folder.path(),
+                               .interface = job.config.framework.interface}};
   agents.command.push_back("--run_dir=" + folder.path());
   return agents;
 }
 
 LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) {
-  const bool replaces = job.config.faults.replaces() && !job.body;
   return {.ranks = static_cast<int>(job.config.launch.ranks),
           .threads = threads,
           .log_folder = folder.logs(),
@@ -100,7 +122,7 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .describe_saved = saved_state_describer(job, folder),
           .goes_on = job.goes_on(),
           .lost_after = job.config.faults.lost_after,
-          .replacements = replaces && !threads ? static_cast<int>(job.config.faults.replacements) : 0,
+          .replacements = threads ? 0 : replacements(job),
           .replacement_delay = job.config.launch.restart_delay};
 }
 
@@ -254,7 +276,7 @@ int run_job(const Job& given) {
     refuse_shrinking(job, launched->launcher);
     return run_joined(job, *launched);
   }
-  const LaunchMethod method = choose_launch_method(job.config);
+  const LaunchMethod method = launch_method(job);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) require_ulfm(job);
   // The run folder is created only after these checks.
@@ -264,7 +286,7 @@ int run_job(const Job& given) {
   }
   if (method == LaunchMethod::kAgents) {
     require_ssh(job.config.launch.hosts);
-    (void)divide_among_hosts(job.config.launch.hosts, static_cast<int>(job.config.launch.ranks));
+    (void)host_shares(job.config.launch);
   }
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;

@@ -257,7 +257,7 @@ struct RankRun {
   const Job& job;
   const StartedRank& rank;
   const bool supervised;
-  const bool same_processors;
+  bool same_processors;
   std::optional<EndCommand>& command;
   std::string& hang;  // the explanation of the wait that ends the run
   std::unique_ptr<RankPresence> presence{};
@@ -387,6 +387,7 @@ int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   Change change;
   while (change_world(ranks, run, change)) {
     run.hang.clear();
+    run.same_processors = run.same_processors && ranks.same_processors();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), logs);
     try {
       return run_in_world(run, ranks.connections(), ranks.config());
@@ -407,7 +408,8 @@ int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
 // Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.
 int run_with_peers(RankRun& run, Connections connections) {
   const int size = connections.front().group->size();
-  if (!run.job.goes_on() || size == 1) {
+  const bool alone = size == 1 && !run.job.config.faults.lets_join(1);
+  if (!run.job.goes_on() || alone) {
     run.presence = std::make_unique<RankPresence>(run.rank.rank(), size, run.rank.folder->logs());
     return run_in_world(run, std::move(connections), run.job.config);
   }
@@ -422,8 +424,8 @@ int run_with_peers(RankRun& run, Connections connections) {
 int run_newcomer(RankRun& run) {
   const StartedRank& rank = run.rank;
   const auto& config = run.job.config;
-  const int ranks = static_cast<int>(config.launch.ranks), place = rank.newcomer->place;
-  log_info() << bind_cores(config.launch, {.rank = place, .size = ranks, .local_rank = place, .local_size = ranks},
+  const int share = rank.newcomer->local_rank, shares = rank.newcomer->local_size;
+  log_info() << bind_cores(config.launch, {.rank = share, .size = shares, .local_rank = share, .local_size = shares},
                            CoresFrom::kPhalanx);
   const auto fault = planned_fault();
   if (fault) end_newcomer(*fault, "loads");
@@ -453,7 +455,7 @@ int run_rank(const Job& job, StartedRank rank) {
       RankRun run{.job = job,
                   .rank = rank,
                   .supervised = true,
-                  .same_processors = true,  // on this host
+                  .same_processors = true,  // until the others tell
                   .command = command,
                   .hang = hang};
       return run_newcomer(run);

@@ -21,6 +21,7 @@
 #include "framework/base/text.h"
 #include "framework/comm/texts.h"
 #include "launch/failure/failure.h"
+#include "launch/job/agree.h"
 #include "launch/job/growth.h"
 #include "launch/local/print_to_console.h"
 
@@ -38,6 +39,9 @@ constexpr std::chrono::milliseconds kNewcomersPoll{20};
 
 // The time after which the first rank tries again to invite newcomers. Each attempt costs a step's time.
 constexpr std::chrono::seconds kInvitationPause{60};
+
+// A look into the meeting folder may be a round trip to a file server.
+constexpr std::chrono::milliseconds kLookForNewcomers{50};
 
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
@@ -86,12 +90,14 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
     if (one.step >= 0) continue;
     any = true;
     one.step = step;
-    one.seconds = std::chrono::duration<double>(Clock::now() - one.lost_at).count();
+    const auto now = std::chrono::system_clock::now();  // hosts may have different clocks
+    one.seconds = std::max(0.0, std::chrono::duration<double>(now - one.lost_at).count());
     if (world.rank() != 0) continue;
+    const std::string place = one.in_place_of == kNobody ? "" : " in place of rank " + std::to_string(one.in_place_of);
     const std::string source = one.source < 0 ? "all others" : "rank " + std::to_string(one.source);
-    print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
+    print_to_console(format_text("Rank %d takes part%s after %.2f s, after step %" PRId64
                                  ", with the state of %s, on ranks: %d",
-                                 one.rank, one.in_place_of, one.seconds, step, source.c_str(), world.size()));
+                                 one.rank, place.c_str(), one.seconds, step, source.c_str(), world.size()));
   }
   return any;
 }
@@ -249,7 +255,12 @@ void ShrinkingWorld::fit_config() {
   config_.mesh.data = 0;
 }
 
-bool ShrinkingWorld::newcomers_wait() { return !whole_replicas_of_newcomers().empty(); }
+bool ShrinkingWorld::newcomers_wait() {
+  const auto now = Clock::now();
+  if (!meeting_ || now < next_look_) return false;
+  next_look_ = now + kLookForNewcomers;
+  return !whole_replicas_of_newcomers().empty();
+}
 
 // Returns the newcomers that wait, without those for whom a replica has no other ranks yet.
 std::vector<Newcomer> ShrinkingWorld::whole_replicas_of_newcomers() {
@@ -310,7 +321,8 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
     everyone_.push_back(one.number);
     recovery.returned.push_back(
         {.rank = one.number, .in_place_of = one.in_place_of, .source = source, .lost_at = one.lost_at});
-    log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
+    log_info() << "rank " << one.number << " takes part"
+               << (one.in_place_of == kNobody ? "" : " in place of rank " + std::to_string(one.in_place_of));
   }
   std::ranges::sort(everyone_);  // a slow newcomer may come after one with a higher number
   share_history(/*joins=*/false, recovery);
@@ -391,13 +403,16 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   return joined;
 }
 
-// Gives newcomers the history of the job.
+// Gives newcomers the history of the job, and compares their processors with those of the others.
 void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
   const History own{.everyone = everyone_,
                     .lost = recovery.lost,
                     .returned = recovery.returned,
                     .lost_seconds = recovery.lost_seconds};
   const std::string text = broadcast_text(world().rank() == 0 ? to_text(own) : "", world());
+  const auto different = differing_processors(world());
+  if (!different.empty() && same_processors_ && world().rank() == 0) print_to_console(different);
+  same_processors_ = same_processors_ && different.empty();
   if (!joins) return;
   History history = parse_history(text);
   everyone_ = std::move(history.everyone);

@@ -67,6 +67,9 @@ class ShrinkingWorld {
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
   bool leaves() const { return leaves_; }
 
+  /// Returns false once a newcomer takes part whose processor is of another kind than that of the others.
+  bool same_processors() const { return same_processors_; }
+
   /// Replaces the world by one to which newcomers have been added that wait in the meeting folder, as many as are whole
   /// replicas. If some of them do
   /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
@@ -74,7 +77,8 @@ class ShrinkingWorld {
   /// kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank. If the
+  /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank, which
+  /// looks into the meeting folder every 50 ms at most. If the
   /// meeting folder cannot be used, as on a full disk, here or in grow(), the person is told once, and nobody is
   /// invited for a minute.
   bool newcomers_wait();
@@ -110,9 +114,11 @@ class ShrinkingWorld {
   std::optional<MeetingFolder> meeting_;
   std::chrono::steady_clock::time_point next_invitation_{};
   bool told_of_invitations_ = false;
+  std::chrono::steady_clock::time_point next_look_{};                   // for newcomers
   std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
-  bool leaves_ = false;
   ServingRanks serving_;
+  bool leaves_ = false;
+  bool same_processors_ = true;
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

@@ -102,7 +102,7 @@ std::vector<std::string> selected_backends(const ExperimentConfig& config) {
 }
 
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
-                             std::optional<Rendezvous> met, std::function<void()> check) {
+                             std::optional<Rendezvous> met, std::vector<int> numbers, std::function<void()> check) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
   ExperimentConfig dumped = config;  // dump() visits it as load() does, which may write
@@ -111,6 +111,7 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
                              .progress_thread = progress_thread(config),
                              .interface = config.framework.interface,
                              .levels = levels_of(config, launched.rank_info),
+                             .numbers = std::move(numbers),
                              .config = config::dump(dumped),
                              .check = std::move(check),
                              .met = std::move(met)});

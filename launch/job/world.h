@@ -19,10 +19,12 @@ namespace phalanx {
 std::vector<std::string> selected_backends(const ExperimentConfig& config);
 
 /// Returns a communicator of all ranks for each backend that the config uses: its own first, followed by
-/// selected_backends(). `met` and `check` are as in ConnectSettings. Collective. Throws what connect() throws.
+/// selected_backends(). `met`, `numbers` and `check` are as in ConnectSettings. Collective. Throws what connect()
+/// throws.
 using Connections = std::vector<SelectingCommunicator::Alternative>;
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
-                             std::optional<Rendezvous> met = {}, std::function<void()> check = {});
+                             std::optional<Rendezvous> met = {}, std::vector<int> numbers = {},
+                             std::function<void()> check = {});
 
 /// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);

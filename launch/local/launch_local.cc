@@ -14,6 +14,7 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -33,6 +34,7 @@
 #include "launch/failure/verdict.h"
 #include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
+#include "launch/local/rank_notes.h"
 #include "launch/local/rank_threads.h"
 #include "launch/local/replacements.h"
 #include "launch/local/supervisor.h"
@@ -51,7 +53,15 @@ int most_serious(const std::vector<int>& statuses) {
   return std::ranges::max(statuses);
 }
 
-int rank_of(const LocalLaunch& options, int child) { return options.first_rank + child; }
+// The numbers in the job of the children of this process.
+class Numbers {
+ public:
+  void add(int number) { numbers_.push_back(number); }
+  int of(int child) const { return numbers_.at(static_cast<std::size_t>(child)); }
+
+ private:
+  std::vector<int> numbers_;  // in the order of their start
+};
 
 bool contains(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
 
@@ -63,11 +73,13 @@ bool is_loss(const LocalLaunch& options, int rank, int status, const std::option
 // The ranks without which the others go on.
 class LostProcesses {
  public:
-  explicit LostProcesses(const LocalLaunch& options) : options_(options) {}
+  LostProcesses(const LocalLaunch& options, const Numbers& numbers) : options_(options), numbers_(numbers) {}
+
+  bool has(int rank) const { return contains(lost_, rank); }
 
   // Notes that a process has failed that was not a rank yet, and tells why.
   void add_newcomer(const Supervisor::End& end) {
-    const int rank = rank_of(options_, end.child);
+    const int rank = numbers_.of(end.child);
     const auto failure = failure_left_by(rank, options_.log_folder);
     const std::string message = failure ? failure->message : describe_end(end.status);
     lost_.push_back(rank);
@@ -78,7 +90,7 @@ class LostProcesses {
 
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
-    const int rank = rank_of(options_, end.child);
+    const int rank = numbers_.of(end.child);
     const auto failure = failure_left_by(rank, options_.log_folder);
     if (!is_loss(options_, rank, exit_status_of(end.status), failure)) {
       if (failure) ending_.push_back(*failure);
@@ -97,7 +109,7 @@ class LostProcesses {
   int conclude(const std::vector<Supervisor::End>& ends) const {
     std::map<int, int> statuses;  // by rank
     for (const auto& end : ends) {
-      const int rank = rank_of(options_, end.child), status = exit_status_of(end.status);
+      const int rank = numbers_.of(end.child), status = exit_status_of(end.status);
       if (contains(lost_, rank)) continue;
       statuses[rank] = status;
       if (!is_failure(status) || end.by_supervisor || failure_left_by(rank, options_.log_folder)) continue;
@@ -137,46 +149,49 @@ class LostProcesses {
  private:
   void describe(const Supervisor::End& end, const std::string& message) const {
     write_failure(options_.log_folder,
-                  {.rank = rank_of(options_, end.child), .host = host_name(), .message = message, .time = end.time});
+                  {.rank = numbers_.of(end.child), .host = host_name(), .message = message, .time = end.time});
   }
 
   const LocalLaunch& options_;
+  const Numbers& numbers_;
   std::vector<int> lost_;        // ranks without which the others go on
   std::vector<int> described_;   // lost ranks whose failures this process has written
   std::vector<Failure> ending_;  // of ranks that have ended the job
 };
 
-Supervisor::Policy policy_of(const LocalLaunch& options, LostProcesses& lost) {
+Supervisor::Policy policy_of(const LocalLaunch& options, const Numbers& numbers, LostProcesses& lost) {
   Supervisor::Policy policy{.stop = SIGTERM,
                             .orphaned = SIGKILL,
                             .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
                             .forced = {{milliseconds(0), SIGKILL}},
-                            .others_elsewhere = options.ranks_of_job > options.ranks,
+                            .others_elsewhere = options.ranks_of_job > options.ranks || !options.meeting_folder.empty(),
                             .stop_policy = options.stop_policy,
                             .describe_saved = options.describe_saved};
   if (!options.goes_on) return policy;
   policy.stopped = std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.lost_after));
   policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
-  policy.is_lost = [&options](int child) {
-    return !options.threads && is_noted_as_lost(rank_of(options, child), options.log_folder);
+  policy.is_lost = [&options, &numbers](int child) {
+    return !options.threads && is_noted_as_lost(numbers.of(child), options.log_folder);
   };
   return policy;
 }
 
+// Returns true if the others go on without a process that has failed, and lets the ranks know of its end.
+bool goes_on_without(const Supervisor::End& end, const Numbers& numbers, const RankNotes& notes, LostProcesses& lost) {
+  const int rank = numbers.of(end.child);
+  notes.note_end(rank);
+  if (!notes.waits(rank)) return lost.add(end);
+  if (!end.by_supervisor) lost.add_newcomer(end);  // else it was not ready for the signal that asks all to stop
+  return true;
+}
+
 // Makes the supervisor start processes for lost ranks, by `replace`.
-void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostProcesses& lost,
-                 const Replacements& replacements, const std::function<void(int rank)>& replace) {
-  policy.waits = [&](int child) { return replacements.waits(rank_of(options, child)); };
+void let_replace(Supervisor::Policy& policy, const Numbers& numbers, const RankNotes& notes, LostProcesses& lost,
+                 const std::function<void(int rank)>& replace) {
+  policy.waits = [&](int child) { return notes.waits(numbers.of(child)); };
   policy.goes_on = [&, replace](const Supervisor::End& end) {
-    const int rank = rank_of(options, end.child);
-    replacements.note_end(rank);
-    if (replacements.waits(rank)) {
-      if (end.by_supervisor) return true;  // it was not ready yet for the signal that asks all to stop
-      lost.add_newcomer(end);
-    } else if (!lost.add(end)) {
-      return false;
-    }
-    replace(rank);
+    if (!goes_on_without(end, numbers, notes, lost)) return false;
+    if (lost.has(numbers.of(end.child))) replace(numbers.of(end.child));
     return true;
   };
   policy.ended = [&, replace](const Supervisor::End& end) {
@@ -191,6 +206,19 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
   };
 }
 
+// Makes the supervisor wait for the launcher, which starts processes for lost ranks, as long as it has no others.
+void wait_for_launcher(Supervisor::Policy& policy, const Numbers& numbers, const RankNotes& notes, LostProcesses& lost,
+                       const std::optional<Share>& share) {
+  policy.goes_on = [&](const Supervisor::End& end) { return goes_on_without(end, numbers, notes, lost); };
+  const auto all_lost = std::make_shared<bool>(true);
+  policy.ended = [&, all_lost](const Supervisor::End& end) {
+    const int number = numbers.of(end.child);
+    *all_lost = *all_lost && lost.has(number);
+    if (share && share->ended) share->ended(number, lost.has(number));
+  };
+  policy.expects_more = [all_lost] { return *all_lost; };
+}
+
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
 
 Descriptor open(const std::string& path, int flags) {
@@ -199,23 +227,28 @@ Descriptor open(const std::string& path, int flags) {
   return file;
 }
 
-void set_environment(int child, const LocalLaunch& options, const std::string& rendezvous_folder) {
+std::string meeting_folder_of(const LocalLaunch& options, const std::string& rendezvous_folder) {
+  return options.meeting_folder.empty() ? rendezvous_folder : options.meeting_folder;
+}
+
+void set_environment(int rank, const LocalLaunch& options, const std::string& rendezvous_folder) {
   const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
   const int ranks = processes(options);
-  set("RANK", std::to_string(rank_of(options, child)));
+  set("RANK", std::to_string(rank));
   set("WORLD_SIZE", std::to_string(std::max(options.ranks_of_job, ranks)));
-  set("LOCAL_RANK", std::to_string(child));
+  set("LOCAL_RANK", std::to_string(rank - options.first_rank));
   set("LOCAL_WORLD_SIZE", std::to_string(ranks));
   set("PHALANX_RENDEZVOUS", options.rendezvous.empty() ? "file://" + rendezvous_folder + "/store" : options.rendezvous);
   set("PHALANX_LAUNCHER", "local");
   set(kSpareFailureFolder, rendezvous_folder);
-  if (options.replacements > 0) set(kMeetingFolder, rendezvous_folder);
+  if (options.replacements > 0) set(kMeetingFolder, meeting_folder_of(options, rendezvous_folder));
 }
 
 // Adds what a newcomer, which is not one of the ranks yet, knows of itself.
 void describe_newcomer(const Newcomer& newcomer) {
   const std::string size = std::to_string(newcomer.number + 1);  // its number is at least the number of ranks
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, size.c_str(), 1);
+  ::setenv("LOCAL_RANK", std::to_string(newcomer.local_rank).c_str(), 1);
   ::setenv(kNewcomer, to_text(newcomer).c_str(), 1);
 }
 
@@ -288,12 +321,11 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
   return ends.status();
 }
 
-int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
+int run_child(int rank, const LocalLaunch& options, const std::string& rendezvous_folder,
               const std::function<int(int)>& body, const std::optional<Newcomer>& newcomer = {}) {
-  const int rank = rank_of(options, child);
   const std::string log = log_path(options.log_folder, rank);
   try {
-    set_environment(child, options, rendezvous_folder);
+    set_environment(rank, options, rendezvous_folder);
     if (newcomer) describe_newcomer(*newcomer);
     redirect(rank, log, options.redirect_output);
     if (options.prepare) options.prepare();
@@ -303,17 +335,34 @@ int run_child(int child, const LocalLaunch& options, const std::string& rendezvo
   }
 }
 
-void start_children(Supervisor& supervisor, const LocalLaunch& options, const std::string& rendezvous_folder,
-                    const std::function<int(int)>& body) {
-  for (int child = 0; child < processes(options); ++child) {
-    supervisor.start([&] { return run_child(child, options, rendezvous_folder, body); });
-  }
-}
+// Starts the processes of a job on this host.
+class Starter {
+ public:
+  Starter(const LocalLaunch& options, const std::string& folder, const std::function<int(int)>& body, Numbers& numbers)
+      : options_(options), folder_(folder), body_(body), numbers_(numbers) {}
 
-std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
+  void start_all(Supervisor& supervisor) {
+    for (int child = 0; child < processes(options_); ++child) start(options_.first_rank + child, {}, supervisor);
+  }
+
+  void start(const Newcomer& newcomer, Supervisor& supervisor) { start(newcomer.number, newcomer, supervisor); }
+
+ private:
+  void start(int rank, const std::optional<Newcomer>& newcomer, Supervisor& supervisor) {
+    supervisor.start([&] { return run_child(rank, options_, folder_, body_, newcomer); });
+    numbers_.add(rank);
+  }
+
+  const LocalLaunch& options_;
+  const std::string& folder_;
+  const std::function<int(int)>& body_;
+  Numbers& numbers_;
+};
+
+std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends, const Numbers& numbers) {
   std::vector<RankEnd> ranks;
   for (const auto& end : ends) {
-    ranks.push_back({.rank = end.child,
+    ranks.push_back({.rank = numbers.of(end.child),
                      .status = end.status,
                      .time = end.time,
                      .by_supervisor = end.by_supervisor,
@@ -329,23 +378,28 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   take_failures(options.log_folder);
   take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
-  LostProcesses lost(options);
+  Numbers numbers;
+  LostProcesses lost(options, numbers);
+  Starter starter(options, rendezvous_folder.path(), body, numbers);
   Replacements replacements({.ranks = options.ranks,
                              .most = options.replacements,
                              .delay = options.replacement_delay,
                              .meeting_folder = rendezvous_folder.path()});
   std::optional<Supervisor> made;
-  auto policy = policy_of(options, lost);
+  auto policy = policy_of(options, numbers, lost);
   if (replacements.enabled()) {
-    let_replace(policy, options, lost, replacements, [&](int rank) {
-      replacements.replace(rank, *made, [&](const Newcomer& newcomer) {
-        made->start([&] { return run_child(newcomer.number, options, rendezvous_folder.path(), body, newcomer); });
+    let_replace(policy, numbers, replacements.notes(), lost, [&](int rank) {
+      replacements.replace(rank, *made, [&](Newcomer newcomer) {
+        newcomer.local_rank = newcomer.place;
+        newcomer.local_size = options.ranks;
+        starter.start(newcomer, *made);
+        return true;
       });
     });
   }
   Supervisor& supervisor = made.emplace(std::move(policy));
-  start_children(supervisor, options, rendezvous_folder.path(), body);
-  auto ends = ends_of_ranks(supervisor.run());
+  starter.start_all(supervisor);
+  auto ends = ends_of_ranks(supervisor.run(), numbers);
   std::erase_if(ends, [&](const RankEnd& end) { return replacements.waits(end.rank); });
   auto failures = take_failures(options.log_folder, rendezvous_folder.path());
   std::erase_if(failures, [&](const Failure& one) { return replacements.waits(one.rank); });
@@ -356,13 +410,24 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
 }
 
 int run_share(const LocalLaunch& options, const std::function<int(int rank)>& body,
-              const std::function<void(Supervisor&)>& prepare) {
+              const std::function<void(Share&)>& prepare) {
   const TemporaryFolder spare_folder(TemporaryFolder::Removal::kAlways);
-  LostProcesses lost(options);
-  Supervisor supervisor(policy_of(options, lost));
-  start_children(supervisor, options, spare_folder.path(), body);
-  prepare(supervisor);
-  const int status = lost.conclude(supervisor.run());
+  Numbers numbers;
+  LostProcesses lost(options, numbers);
+  Starter starter(options, spare_folder.path(), body, numbers);
+  const RankNotes notes(options.ranks_of_job, meeting_folder_of(options, spare_folder.path()));
+  std::optional<Supervisor> made;
+  std::optional<Share> share;
+  auto policy = policy_of(options, numbers, lost);
+  if (options.replacements > 0) wait_for_launcher(policy, numbers, notes, lost, share);
+  Supervisor& supervisor = made.emplace(std::move(policy));
+  share.emplace(supervisor, [&](const Newcomer& newcomer) { starter.start(newcomer, supervisor); });
+  starter.start_all(supervisor);
+  prepare(*share);
+  auto ends = supervisor.run();
+  if (options.replacements > 0)
+    std::erase_if(ends, [&](const auto& end) { return notes.waits(numbers.of(end.child)); });
+  const int status = lost.conclude(ends);
   if (lease_is_over()) return status;  // the job may have been started again by now
   // Writes to log_folder, if that is possible now, what a rank could not write there.
   for (const auto& failure : take_failures(spare_folder.path())) write_failure(options.log_folder, failure);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/meeting_folder.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -35,23 +38,28 @@ bool is_wait(const std::string& name) {
   return name.starts_with(prefix) && name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
 }
 
+// Returns true if there is a note. A network file system may remember for a minute that there was none; it looks again
+// if the folder has changed, which it learns from the server when somebody opens the folder.
 bool exists(const std::string& path) {
+  const auto folder = fs::path(path).parent_path();
+  const Descriptor asks(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::error_code none;
   return fs::exists(path, none);
 }
 
 void read(std::istream& in, Newcomer& newcomer) {
-  std::chrono::steady_clock::rep lost_at = 0;
-  in >> newcomer.number >> newcomer.in_place_of >> newcomer.place >> lost_at;
-  newcomer.lost_at = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(lost_at));
+  std::chrono::system_clock::rep lost_at = 0;
+  in >> newcomer.number >> newcomer.in_place_of >> newcomer.place >> newcomer.local_rank >> newcomer.local_size >>
+      lost_at;
+  newcomer.lost_at = std::chrono::system_clock::time_point(std::chrono::system_clock::duration(lost_at));
 }
 
 }  // namespace
 
 std::string to_text(const Newcomer& newcomer) {
   std::ostringstream out;
-  out << newcomer.number << ' ' << newcomer.in_place_of << ' ' << newcomer.place << ' '
-      << newcomer.lost_at.time_since_epoch().count();
+  out << newcomer.number << ' ' << newcomer.in_place_of << ' ' << newcomer.place << ' ' << newcomer.local_rank << ' '
+      << newcomer.local_size << ' ' << newcomer.lost_at.time_since_epoch().count();
   return out.str();
 }
 

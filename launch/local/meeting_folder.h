@@ -15,13 +15,18 @@ constexpr const char* kMeetingFolder = "PHALANX_MEETING_FOLDER";
 /// The environment variable of a newcomer with its description (to_text()).
 constexpr const char* kNewcomer = "PHALANX_NEWCOMER";
 
-/// A process that takes the place of a lost rank (faults.on_lost_rank: replace). A number in the job is never used
-/// again: newcomers have numbers that follow the numbers of the ranks with which the job began.
+/// Newcomer::in_place_of of a process that joins a job in addition to the ranks that it has had.
+constexpr int kNobody = -1;
+
+/// A process that takes the place of a lost rank (faults.on_lost_rank: replace), or joins in addition. A number in the
+/// job is never used again: newcomers have numbers that follow the numbers of the ranks with which the job began.
 struct Newcomer {
   int number = 0;
-  int in_place_of = 0;                              // the number of the lost rank
-  int place = 0;                                    // the rank that had these cores when the job began
-  std::chrono::steady_clock::time_point lost_at{};  // of this host
+  int in_place_of = 0;                              // the number of the lost rank, or kNobody
+  int place = 0;                                    // the rank that had this place when the job began
+  int local_rank = 0;                               // the share of the cores of its host that it uses, and the number
+  int local_size = 1;                               // of these shares
+  std::chrono::system_clock::time_point lost_at{};  // by the clock of the launcher
 };
 
 std::string to_text(const Newcomer& newcomer);
@@ -44,15 +49,19 @@ struct Attempt {
 std::string to_text(const Attempt& attempt);
 Attempt parse_attempt(const std::string& text);
 
-/// The folder on the host of a job in which the launcher, the ranks and newcomers leave notes for each other. The
-/// launcher removes it at the end of the job. Each function throws Error if the folder cannot be written or read. Once
-/// an invitation is written, what follows in an attempt needs no more space but for arrive() and the file store,
-/// without which no rank connects: a full disk cannot divide the ranks.
+/// The folder in which the launcher, the ranks and newcomers of a job leave notes for each other. All hosts of the job
+/// see it, and only its user can enter it. The launcher removes it at the end of the job. Each function throws Error if
+/// the folder cannot be written or read. Once an invitation is written, what follows in an attempt needs no more space
+/// but for arrive() and the file store, without which no rank connects: a full disk cannot divide the ranks.
+///
+/// It may be on a network file system: notes appear whole, by a name that is new, and a look for one asks the server,
+/// whatever this host remembers of the folder. On NFS, this requires close-to-open consistency, which the option nocto
+/// switches off.
 class MeetingFolder {
  public:
   explicit MeetingFolder(std::string path) : path_(std::move(path)) {}
 
-  // The launcher, and a newcomer that is asked to stop.
+  // The launcher, its agents, and a newcomer that is asked to stop.
   void note_end(int number) const;    // the process of the rank or newcomer `number` has ended
   bool takes_part(int number) const;  // returns true once a newcomer is a rank
 
@@ -61,8 +70,8 @@ class MeetingFolder {
   std::optional<Attempt> invitation(int number) const;
 
   // The ranks.
-  std::vector<Newcomer> waiting()
-      const;  // ascending, without those that have ended or been invited; none without folder
+  // Ascending, without those that have ended or been invited. Empty if somebody has removed the folder.
+  std::vector<Newcomer> waiting() const;
   Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;  // on the first rank
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part

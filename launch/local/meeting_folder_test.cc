@@ -41,7 +41,7 @@ TEST_F(Meeting, InvitesThoseWhoWait) {
   ASSERT_TRUE(invitation);
   EXPECT_EQ(invitation->number, attempt.number);
   EXPECT_EQ(invitation->first(), 3);
-  EXPECT_THAT(invitation->members, ElementsAre(0, 1, 5));
+  EXPECT_THAT(invitation->numbers(), ElementsAre(0, 1, 5, 2, 4));
   EXPECT_THAT(numbers(invitation->newcomers), ElementsAre(2, 4));
   EXPECT_EQ(invitation->newcomers[1].in_place_of, 2);
   EXPECT_THAT(folder_.waiting(), IsEmpty()) << "nobody is invited twice";
@@ -88,11 +88,18 @@ TEST_F(Meeting, KnowsWhoTakesPart) {
 }
 
 TEST(Newcomer, IsTheSameAfterAWayThroughText) {
-  const Newcomer newcomer{.number = 5, .in_place_of = 3, .place = 1, .lost_at = std::chrono::steady_clock::now()};
+  const Newcomer newcomer{.number = 5,
+                          .in_place_of = 3,
+                          .place = 1,
+                          .local_rank = 2,
+                          .local_size = 4,
+                          .lost_at = std::chrono::system_clock::now()};
   const auto parsed = parse_newcomer(to_text(newcomer));
   EXPECT_EQ(parsed.number, 5);
   EXPECT_EQ(parsed.in_place_of, 3);
   EXPECT_EQ(parsed.place, 1);
+  EXPECT_EQ(parsed.local_rank, 2);
+  EXPECT_EQ(parsed.local_size, 4);
   EXPECT_EQ(parsed.lost_at, newcomer.lost_at);
 }
 

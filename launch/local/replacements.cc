@@ -8,26 +8,17 @@
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
+namespace {
 
-// A rank remains one, even if somebody removes the folder during a long job.
-bool Replacements::waits(int number) const {
-  if (!enabled() || number < options_.ranks || returned_.contains(number)) return false;
-  if (!folder_.takes_part(number)) return true;
-  returned_.insert(number);
-  return false;
+std::string described(const Newcomer& newcomer) {
+  if (newcomer.in_place_of == kNobody) return "a rank that was to join";
+  return "rank " + std::to_string(newcomer.in_place_of);
 }
 
-void Replacements::note_end(int number) const {
-  try {
-    folder_.note_end(number);
-  } catch (const Error& error) {
-    print_to_console("Rank " + std::to_string(number) +
-                     " has ended, of which the others are not told: " + error.what());
-  }
-}
+}  // namespace
 
-void Replacements::replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
-  Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::steady_clock::now()};
+void Replacements::replace(int number, Supervisor& supervisor, const Start& start) {
+  Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::system_clock::now()};
   if (number >= options_.ranks) {
     const Newcomer& before = newcomers_.at(static_cast<std::size_t>(number - options_.ranks));
     next.place = before.place;
@@ -36,24 +27,41 @@ void Replacements::replace(int number, Supervisor& supervisor, const std::functi
   plan(next, supervisor, start);
 }
 
-void Replacements::plan(Newcomer next, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
+void Replacements::add(Supervisor& supervisor, const Start& start) {
+  const Newcomer next{
+      .in_place_of = kNobody, .place = static_cast<int>(used_.size()), .lost_at = std::chrono::system_clock::now()};
+  used_.push_back(1);
+  start_soon(next, std::chrono::milliseconds(0), supervisor, start, /*counts=*/false);
+}
+
+void Replacements::plan(const Newcomer& next, Supervisor& supervisor, const Start& start) {
   if (planned_ == options_.most) {
-    print_to_console("No process takes the place of rank " + std::to_string(next.in_place_of) + ": " +
-                     std::to_string(planned_) + " have been started already (faults.replacements)");
+    print_to_console("No process takes the place of " + described(next) + ": " + std::to_string(planned_) +
+                     " have been started already (faults.replacements)");
     return;
   }
   ++planned_;
   const int before = used_.at(static_cast<std::size_t>(next.place))++;
-  supervisor.call_after(delay_after(before), [this, next, &supervisor, start]() mutable {
+  start_soon(next, delay_after(before), supervisor, start, /*counts=*/true);
+}
+
+void Replacements::start_soon(const Newcomer& next, std::chrono::milliseconds delay, Supervisor& supervisor,
+                              const Start& start, bool counts) {
+  supervisor.call_after(delay, [this, next = next, &supervisor, start, counts]() mutable {
     next.number = options_.ranks + static_cast<int>(newcomers_.size());
     try {
-      start(next);
+      if (start(next)) {
+        newcomers_.push_back(next);
+      } else if (counts) {
+        --planned_;
+      }
     } catch (const Error& error) {  // the system has no process left; the ranks go on
-      print_to_console("Rank " + std::to_string(next.in_place_of) + " is not replaced yet: " + error.what());
+      print_to_console((next.in_place_of == kNobody
+                            ? "A rank does not join yet: "
+                            : "Rank " + std::to_string(next.in_place_of) + " is not replaced yet: ") +
+                       std::string(error.what()));
       plan(next, supervisor, start);
-      return;
     }
-    newcomers_.push_back(next);
   });
 }
 

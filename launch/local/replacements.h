@@ -3,12 +3,12 @@
 
 #include <chrono>
 #include <functional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "launch/local/meeting_folder.h"
+#include "launch/local/rank_notes.h"
 #include "launch/local/supervisor.h"
 
 namespace phalanx {
@@ -24,32 +24,38 @@ class Replacements {
     std::string meeting_folder{};
   };
 
+  /// Starts a process. Returns false if there is no place for it. Throws Error if the system refuses it.
+  using Start = std::function<bool(const Newcomer&)>;
+
   explicit Replacements(Options options)
       : options_(std::move(options)),
-        folder_(options_.meeting_folder),
+        notes_(options_.ranks, options_.meeting_folder),
         used_(static_cast<std::size_t>(options_.ranks)) {}
 
   bool enabled() const { return options_.most > 0; }
 
   /// Returns true if this process is not a rank yet.
-  bool waits(int number) const;
+  bool waits(int number) const { return enabled() && notes_.waits(number); }
 
-  /// Lets the ranks know that a process has ended. If that fails, prints why; the ranks wait for it up to a deadline.
-  void note_end(int number) const;
+  const RankNotes& notes() const { return notes_; }
 
   /// Plans a process in place of `number`, which `start` starts, or prints that there were too many already. If
   /// `number` waits(), the process takes the place that `number` was to take. If `start` throws Error, prints why and
-  /// plans the next one.
-  void replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start);
+  /// plans the next one. If it returns false, nobody takes this place.
+  void replace(int number, Supervisor& supervisor, const Start& start);
+
+  /// Plans a process that takes part in addition to the ranks that there are. It does not count as a replacement.
+  void add(Supervisor& supervisor, const Start& start);
 
  private:
-  void plan(Newcomer next, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start);
+  void start_soon(const Newcomer& next, std::chrono::milliseconds delay, Supervisor& supervisor, const Start& start,
+                  bool counts);
+  void plan(const Newcomer& next, Supervisor& supervisor, const Start& start);
   std::chrono::milliseconds delay_after(int before) const;
 
   Options options_;
-  MeetingFolder folder_;
+  RankNotes notes_;
   std::vector<Newcomer> newcomers_{};  // in the order of their start
-  mutable std::set<int> returned_{};   // newcomers that have become ranks, as far as waits() has seen
   std::vector<int> used_;              // by place: processes that were planned for it
   int planned_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -25,13 +26,14 @@ TEST(Replacements, GoOnIfAProcessCannotBeStarted) {
     if (tried.size() == 1) throw Error("cannot start a process: no memory");
     supervisor->start([] { return 0; });
     supervisor->kill(0);
+    return true;
   };
   supervisor.emplace(Supervisor::Policy{.stop = SIGTERM,
                                         .orphaned = SIGKILL,
                                         .after_failure = {},
                                         .forced = {},
                                         .goes_on = [&](const Supervisor::End& end) {
-                                          replacements.note_end(end.child);
+                                          replacements.notes().note_end(end.child);
                                           if (end.child == 1) replacements.replace(1, *supervisor, start);
                                           return true;
                                         }});
@@ -45,10 +47,36 @@ TEST(Replacements, GoOnIfAProcessCannotBeStarted) {
   EXPECT_EQ(tried, (std::vector<int>{2, 2}));
 }
 
+// Rank 1 ends, and there is no room for a process in its place. One more may still be started.
+TEST(Replacements, DoNotCountAProcessForWhichThereIsNoRoom) {
+  const testing::Scratch scratch;
+  Replacements replacements({.ranks = 2, .most = 1, .meeting_folder = scratch.folder()});
+  std::vector<int> tried;
+  std::optional<Supervisor> supervisor;
+  const auto start = [&](const Newcomer& newcomer) {
+    tried.push_back(newcomer.in_place_of);
+    if (newcomer.in_place_of == 1) return false;
+    supervisor->kill(0);
+    return true;
+  };
+  supervisor.emplace(Supervisor::Policy{
+      .stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}, .goes_on = [&](const Supervisor::End&) {
+        replacements.replace(1, *supervisor, start);
+        supervisor->call_after(std::chrono::milliseconds(1), [&] { replacements.replace(0, *supervisor, start); });
+        return true;
+      }});
+  supervisor->start([] { return ::execl("/bin/sh", "sh", "-c", "exec sleep 60", nullptr); });
+  supervisor->start([] { return 1; });
+  ::testing::internal::CaptureStderr();
+  supervisor->run();
+  EXPECT_EQ(tried, (std::vector<int>{1, 0}));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Replacements, GoOnIfTheFolderCannotBeWritten) {
   const Replacements replacements({.ranks = 2, .most = 2, .meeting_folder = "/no/such/folder"});
   ::testing::internal::CaptureStderr();
-  replacements.note_end(1);
+  replacements.notes().note_end(1);
   EXPECT_TRUE(
       ::testing::internal::GetCapturedStderr().starts_with("Rank 1 has ended, of which the others are not told"));
 }

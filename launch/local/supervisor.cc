@@ -81,7 +81,7 @@ void Supervisor::call_after(milliseconds delay, std::function<void()> action) {
 }
 
 std::vector<Supervisor::End> Supervisor::run() {
-  while (any_alive()) {
+  while (any_alive() || expects_more()) {
     wait_for_event();
     handle_signals();
     run_repeated();
@@ -128,7 +128,7 @@ void Supervisor::wait_for_event() {
   std::vector<pollfd> sources{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
   for (const auto& watched : watched_) sources.push_back({.fd = watched.fd, .events = POLLIN, .revents = 0});
   if (::poll(sources.data(), sources.size(), timeout) <= 0) return;
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < sources.size(); ++i) {
     const auto happened = sources[i + 1].revents;
     if (happened == 0) continue;
     // At its end, the descriptor would always be ready, and this loop would spin. Only some kinds clear POLLIN there.
@@ -299,6 +299,10 @@ bool Supervisor::anyone_left() const {
     if (children_[i].alive && !waits(i)) return true;
   }
   return false;
+}
+
+bool Supervisor::expects_more() const {
+  return phase_ == Phase::kRunning && !interrupted_at_ && policy_.expects_more && policy_.expects_more();
 }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }

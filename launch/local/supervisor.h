@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -72,6 +73,13 @@ class Supervisor {
     /// only such ones, and those that wait, are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
 
+    /// Is called with each end, after `goes_on` has said whether the others go on. Null: nobody asks.
+    std::function<void(const End&)> ended = {};
+
+    /// Returns true if more children may be started after all have ended. Then run() waits for this, unless it was
+    /// asked to stop or begins to end the children. Null: there are never more.
+    std::function<bool()> expects_more = {};
+
     /// Returns true if a child does not belong to the job yet: it waits until the others let it take part. The job does
     /// not go on with such children alone, which are killed once only they are left. Null: there are none.
     std::function<bool(int child)> waits = {};
@@ -96,14 +104,16 @@ class Supervisor {
   void start(const std::function<int()>& body);
 
   /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end. `readable` returns
-  /// false at the end, and is then not called again: a socket would otherwise be ready forever.
+  /// false at the end, and is then not called again: a socket would otherwise be ready forever. It may start children
+  /// and watch more descriptors.
   void watch(int fd, std::function<bool()> readable);
 
   /// Makes run() call `action` at this interval and whenever a child has ended, after it has passed on what can be
   /// read, and before it looks for children that have ended.
   void repeat(std::chrono::milliseconds interval, std::function<void()> action);
 
-  /// Waits until all children have ended. Returns their ends in the order in which they happened.
+  /// Waits until all children have ended, and no more are expected. Returns their ends in the order in which they
+  /// happened.
   std::vector<End> run();
 
   /// Makes run() call `action` after this time, which may start a child, unless the children have been asked to stop or
@@ -168,6 +178,7 @@ class Supervisor {
   void end_lost_ones();
   bool watches_for_stopped() const;
   void kill_stopped();
+  bool expects_more() const;
   void escalate(Phase phase, const std::vector<KillStage>& stages);
   void send_due_signals();
   void send(int signal);
@@ -179,7 +190,7 @@ class Supervisor {
   SignalWatch signals_;
   std::vector<Child> children_;
   std::vector<End> ends_;
-  std::vector<Watched> watched_;
+  std::deque<Watched> watched_;  // grows while its elements are in use
   std::vector<Repeated> repeated_;
   std::vector<Planned> planned_;
   Phase phase_ = Phase::kRunning;

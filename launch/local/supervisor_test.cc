@@ -174,6 +174,25 @@ TEST(Supervisor, KillsTheLastStoppedChildIfOthersElsewhereGoOn) {
   EXPECT_EQ(asked, 1);
 }
 
+TEST(Supervisor, WaitsForAChildThatIsExpectedAfterTheLastOne) {
+  std::optional<Supervisor> supervisor;
+  int ended = 0;
+  supervisor.emplace(Supervisor::Policy{.stop = SIGTERM,
+                                        .orphaned = SIGKILL,
+                                        .after_failure = {},
+                                        .forced = {},
+                                        .ended = [&](const Supervisor::End&) { ++ended; },
+                                        .expects_more = [&] { return ended < 2; }});
+  supervisor->start([] { return 0; });
+  supervisor->repeat(milliseconds(20), [&] {
+    if (ended == 1 && supervisor->children() == 1) supervisor->start([] { return 7; });
+  });
+  const auto ends = supervisor->run();
+  EXPECT_EQ(ended, 2);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(WEXITSTATUS(ends[1].status), 7);
+}
+
 TEST(Supervisor, DeliversSignalsByOtherMeans) {
   std::vector<int> delivered;
   Supervisor supervisor({.stop = SIGUSR1,

@@ -130,6 +130,7 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
                          .store = nullptr,
                          .timeout = settings.timeout,
                          .progress_thread = settings.progress_thread,
+                         .numbers = std::move(settings.numbers),
                          .check = waits.check(),
                          .launched_by_mpi = launched.mpi,
                          .levels = std::move(settings.levels)};

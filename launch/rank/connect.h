@@ -23,6 +23,7 @@ struct ConnectSettings {
   std::optional<bool> progress_thread{};  // as in ConnectOptions
   std::string interface{};                // framework.interface; empty: set by a variable, or derived from routes
   std::vector<Key> levels{};              // as in ConnectOptions
+  std::vector<int> numbers{};             // as in ConnectOptions
   std::string config{};                   // as YAML, which must be the same on all ranks; empty: there is none
   std::function<void()> check{};          // as in ConnectOptions; not called any more after connecting
   std::optional<Rendezvous> met{};        // the rendezvous, if it has already taken place (resolve_local_rank())

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "framework/base/environment.h"
 #include "framework/comm/launch/locality.h"
@@ -42,9 +43,12 @@ Entry read(int rank, Store& store) {
 }  // namespace
 
 ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Seconds timeout) {
-  ResolvedLaunch resolved{.launched = launched};
-  if (is_known(launched)) return resolved;
-  resolved.met = rendezvous(launched.rendezvous, timeout);
+  if (is_known(launched)) return {.launched = launched};
+  return resolve_local_rank(launched, rendezvous(launched.rendezvous, timeout));
+}
+
+ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Rendezvous met) {
+  ResolvedLaunch resolved{.launched = launched, .met = std::move(met)};
   Store& store = *resolved.met->store;
   auto& rank_info = resolved.launched.rank_info;
   publish_own(rank_info.rank, store);

@@ -20,4 +20,7 @@ struct ResolvedLaunch {
 /// set, and of rank. The function is then collective, and throws like rendezvous() and Store::get().
 ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Seconds timeout);
 
+/// Does the same for ranks that have met already, and whatever `launched` says of their local ranks.
+ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Rendezvous met);
+
 }  // namespace phalanx

@@ -163,8 +163,8 @@ class ConfigErrors(ProgramTest):
         for flag in ("--help", "-h"):
             process = self.start(flag)
             self.assertEqual((0, ""), (process.wait(), process.err))
-            flags = ["--config", "--help", "--help_config", "--init_method", "--print_config", "--rank", "--resume",
-                     "--run_dir", "--set", "--version", "--world_size"]
+            flags = ["--config", "--help", "--help_config", "--init_method", "--join", "--print_config", "--rank", "--ranks",
+                     "--resume", "--run_dir", "--set", "--version", "--world_size"]
             self.assertEqual(flags, re.findall(r"^  (--\w+)", process.out, re.M))
             self.assertNotIn(".cc", process.out)
 

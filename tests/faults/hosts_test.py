@@ -5,6 +5,7 @@ hosts are those of a virtual cluster; the launcher is on the first one."""
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -38,12 +39,12 @@ LONG = {**shrink_test.LONG, "train.max_steps": 1000}
 
 class OnHosts(shrink_test.Shrink):
     way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
-    sshd = False
+    hosts, sshd = 2, False
     results_without_losses = {}  # by their settings, for all tests
 
     def setUp(self):
         super().setUp()
-        self.cluster = cluster.Cluster(2, sshd=self.sshd)
+        self.cluster = cluster.Cluster(self.hosts, sshd=self.sshd)
         self.cluster.__enter__()
         self.addCleanup(self.cluster.__exit__)
 
@@ -70,6 +71,23 @@ class OnHosts(shrink_test.Shrink):
         self.assertTrue(found)
         return found
 
+    def begin_endless(self, ranks, **settings):
+        process, run = self.train_with({**ENDLESS, "launch.ranks": ranks, **settings}, base={}), self.run_folder()
+        self.wait_for_training(run, process)
+        return process, run
+
+    def wait_for(self, process, pattern):
+        self.assertTrue(becomes_true(lambda: re.search(pattern, process.err, re.M)), process.text())
+
+    def assert_on(self, host, run, rank):
+        self.assertRegex(run.log(rank).read_text(), rf"rank \d of \d on {host}, started by ")
+
+    def interrupt(self, process):
+        os.kill(self.first(self.programs()), signal.SIGINT)
+        self.assert_status(130, process)
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        self.assert_nothing_left()
+
     @staticmethod
     def first(pids):
         """Returns the process that has started the others."""
@@ -78,7 +96,7 @@ class OnHosts(shrink_test.Shrink):
 
     def assert_nothing_left(self):
         super().assert_nothing_left()
-        for host in range(2):  # each has a /dev/shm of its own
+        for host in range(self.hosts):  # each has a /dev/shm of its own
             self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
 
     def undisturbed(self, ranks, base=shrink_test.SHRINK):
@@ -251,6 +269,114 @@ class Cut(OnHosts):
         self.assert_nothing_left()  # before the hosts are needed again
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
         self.assert_went_on(process, run, lost=[2, 3], why=SILENT)
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class Replace(OnHosts):
+    """New processes take the places of lost ranks, on their own hosts or on one that is spare."""
+    hosts = 3
+    way = {**OnHosts.way, "faults.on_lost_rank": "replace"}
+
+    def test_killed_rank_is_replaced_on_its_host(self):
+        settings = {"launch.ranks": 4, "train.max_steps": 3000}
+        process, run = self.train_with(settings, base=shrink_test.LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 3), signal.SIGKILL)
+        self.wait_for(process, r"^Rank 4 takes part in place of rank 3 after \S+ s, after step \d+, with the state of rank 0, "
+                               r"on ranks: 4$")
+        self.assert_status(0, process)
+        self.assert_on("node2", run, 4)
+        self.assert_status(0, self.train_with(settings, base=shrink_test.LONG, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([(4, 3)], [(one["rank"], one["in_place_of"]) for one in run.summary["returned_ranks"]])
+        self.assertEqual(4, run.summary["ranks"])
+        self.assert_nothing_left()
+
+    def test_lost_host_is_replaced_by_a_spare_one(self):
+        self.use(launch__hosts="[node1:1, node2:1, node3:1]")
+        process, run = self.begin_endless(ranks=2)
+        os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
+        self.wait_for(process, r"^Rank 2 takes part in place of rank 1 after .* with the state of rank 0, on ranks: 2$")
+        self.assert_on("node3", run, 2)
+        os.kill(self.rank_process(run, 2), signal.SIGKILL)  # it is replaced on the same host, which has no other rank
+        self.wait_for(process, r"^Rank 3 takes part in place of rank 2 after .* with the state of rank 0, on ranks: 2$")
+        self.assert_on("node3", run, 3)
+        self.interrupt(process)
+
+    def test_lost_host_without_a_spare_one(self):
+        self.use(launch__hosts="[node1:1, node2:1]")
+        process, _ = self.begin_endless(ranks=2)
+        os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
+        self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
+        self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
+        self.interrupt(process)
+
+
+class GlooReplace(Replace):
+    way = {**Replace.way, "backend": "gloo"}
+
+
+class HybridReplace(Replace):
+    """The newcomer shares memory with the other rank of its host."""
+    way = {**Replace.way, "backend": "hybrid"}
+
+
+del Replace  # has no tests of its own
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class Join(OnHosts):
+    """Host node2 joins a job that has begun on node1 alone."""
+    way = {"faults.on_lost_rank": "replace", "faults.max_ranks": 4}
+
+    def join(self, run, *flags, secret=None):
+        address = run.path.joinpath("join.address").read_text().strip()
+        return shrink_test.Shrink.start(self, "--join", address, *flags, command=self.cluster.command(1, [TRAIN]),
+                                        environment={"PHALANX_JOB_SECRET_FILE": str(secret or run.path / "join.secret")})
+
+    def test_host_that_joins_and_leaves(self):
+        process, run = self.begin_endless(ranks=2)
+        self.assertRegex(process.err, r"(?m)^Hosts may join with: PHALANX_JOB_SECRET_FILE=\S+/join.secret train --join "
+                                      r"10\.213\.0\.1:\d+$")
+        joiner = self.join(run, "--ranks=2")
+        for rank in (2, 3):
+            self.wait_for(process, rf"^Rank {rank} takes part after \S+ s, after step \d+, with the state of rank 0, on ranks: ")
+            self.assert_on("node2", run, rank)
+        self.wait_for(process, r" takes part after .* on ranks: 4$")
+        self.assertIn(", connects by shm", run.log(0).read_text())  # at the beginning
+        self.assertIn(", connects by hybrid", run.log(0).read_text())
+        refused = self.join(run)
+        self.assert_status(2, refused)
+        self.assertIn("the job has 4 ranks, and no more may join (faults.max_ranks: 4)", refused.words)
+        joiner.kill()  # the program there gets SIGTERM
+        self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 2$")
+        self.assertIn("it was on node2, which is lost: the connection to it broke", process.words)
+        self.interrupt(process)
+        self.assertFalse(run.path.joinpath("join.address").exists())
+        self.assertFalse(run.path.joinpath("join.secret").exists())
+
+    def test_job_that_ends_while_a_host_has_joined(self):
+        process, run = self.begin_endless(ranks=1, backend="gloo")
+        joiner = self.join(run)
+        self.wait_for(process, r"^Rank 1 takes part after .* with the state of rank 0, on ranks: 2$")
+        os.kill(self.first([pid for pid in self.programs() if b"--join" not in self.command_line(pid)]), signal.SIGINT)
+        self.assert_status(130, process)
+        self.assert_status(130, joiner)
+        self.assert_nothing_left()
+
+    @staticmethod
+    def command_line(pid):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+    def test_another_secret(self):
+        process, run = self.begin_endless(ranks=2)
+        secret = self.folder / "another.secret"
+        secret.write_text("another secret, as long as it has to be\n")
+        secret.chmod(0o600)
+        refused = self.join(run, secret=secret)
+        self.assert_status(2, refused)
+        self.assertIn("the job has another secret than this process", refused.words)
+        self.interrupt(process)
 
 
 class Hybrid(Hosts):

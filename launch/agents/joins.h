@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "framework/base/descriptor.h"
+#include "launch/agents/host_ranks.h"
+#include "launch/agents/join_port.h"
+#include "launch/agents/join_protocol.h"
+
+namespace phalanx {
+
+/// The processes of hosts that join a job, at most, in the whole job: numbers are never used again.
+inline constexpr int kMostJoined = 1000;
+
+/// Decides which hosts join a running job (faults.max_ranks), and answers them. Belongs to the launcher. Not
+/// thread-safe.
+class Joins {
+ public:
+  struct Options {
+    JoinPort::Options port{};
+    int max_ranks = 0;
+    std::string token_file{};  // a file that only hosts with the file system of the job see; must not exist
+
+    /// Returns what an agent needs on any host: see JoinAnswer. The token is added.
+    std::function<JoinAnswer()> answer{};
+
+    /// Makes a host one of the job, with an agent at this connection, which gets `answer` first, and starts ranks
+    /// there.
+    std::function<void(const JoinRequest& request, Descriptor socket, const std::string& answer)> join{};
+  };
+
+  /// `ranks` must outlive the object. Throws what JoinPort() throws, and Error if the token cannot be written.
+  Joins(const HostRanks& ranks, Options options);
+
+  std::string invitation() const { return port_.invitation(); }
+
+  /// Answers hosts that ask. Does not block. To be called every 50 ms or so.
+  void look();
+
+ private:
+  std::string why_not(const JoinRequest& request) const;
+  void take(JoinPort::Peer peer);
+
+  const HostRanks& ranks_;
+  Options options_;
+  JoinPort port_;
+  std::string token_;
+  int joined_ = 0;
+};
+
+}  // namespace phalanx
