@@ -73,9 +73,6 @@ class Supervisor {
     /// only such ones, and those that wait, are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
 
-    /// Is called with each end, after `goes_on` has said whether the others go on. Null: nobody asks.
-    std::function<void(const End&)> ended = {};
-
     /// Returns true if more children may be started after all have ended. Then run() waits for this, unless it was
     /// asked to stop or begins to end the children. Null: there are never more.
     std::function<bool()> expects_more = {};

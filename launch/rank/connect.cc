@@ -130,8 +130,8 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
                          .store = nullptr,
                          .timeout = settings.timeout,
                          .progress_thread = settings.progress_thread,
-                         .numbers = std::move(settings.numbers),
                          .check = waits.check(),
+                         .numbers = std::move(settings.numbers),
                          .launched_by_mpi = launched.mpi,
                          .levels = std::move(settings.levels)};
   Rendezvous met = meet_for(chosen, launched, settings, options.address);

@@ -27,8 +27,8 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
       .timeout = options.timeout,
       .endpoint = {.host = own.text, .secret = connection_secret(*options.store, "gloo/secret", rank_info.rank)},
       .address = own.describe(),
-      .lasting_check = options.check,
-      .numbers = options.numbers};
+      .numbers = options.numbers,
+      .lasting_check = options.check};
   auto device = gloo::open_device();
   auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
