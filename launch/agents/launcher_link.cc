@@ -58,8 +58,8 @@ void LauncherLink::run() {
 
 LauncherLink::News LauncherLink::take() {
   const std::lock_guard lock(mutex_);
-  news_.clear();
   move();
+  news_.clear();  // of what this call returns
   unread_.ended = ended_;
   unread_.lease_is_over = over_;
   return std::exchange(unread_, {});
