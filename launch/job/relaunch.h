@@ -38,7 +38,8 @@ class RelaunchPolicy {
   /// Returns how to start the job again, or nullopt if it has to end with this verdict. `newest_step`: step of the
   /// newest checkpoint, or -1. `wrong`: the results that ranks have noted since the last call; if the last one of a
   /// rank has ended the run, it is the cause of the verdict, too. A job that an exception of a rank ended twice in the
-  /// same way, without a checkpoint in between, has to end: it would fail in the same way forever.
+  /// same way, without a checkpoint in between, has to end: it would fail in the same way forever. So does a job for
+  /// which hosts have room for fewer ranks than faults.min_ranks.
   std::optional<Relaunch> next(const Verdict& verdict, std::int64_t newest_step,
                                const std::vector<WrongResult>& wrong = {});
 

@@ -5,10 +5,9 @@
 import json
 import re
 import signal
-import socket
 
 import program
-from program import ProgramTest, SHORT, becomes_true, free_port, sets, torchrun
+from program import HOST, ProgramTest, SHORT, becomes_true, free_port, sets, torchrun
 
 STEPS = 16
 SAVED = {**SHORT, "checkpoint.every_steps": 4}
@@ -154,10 +153,10 @@ class Mpi(Relaunch):
 
     def test_too_few_ranks_to_start_again(self):
         """Two names of this host, of which the one that ranks report is left out after the first failure."""
-        hosts = {"launch.hosts": f"[{socket.gethostname()}:1, 127.0.0.1:1]", "launch.exclude_after": 1, "faults.min_ranks": 2}
+        hosts = {"launch.hosts": f"[{HOST}:1, 127.0.0.1:1]", "launch.exclude_after": 1, "faults.min_ranks": 2}
         process = self.train(*sets(AGAIN, self.way, hosts), environment=self.fault("kill"))
         self.assert_status(5, process)
-        self.assertIn(f"Without {socket.gethostname()}, 1 rank is left, on 127.0.0.1:1, fewer than faults.min_ranks: 2, so",
+        self.assertIn(f"Without {HOST}, 1 rank is left, on 127.0.0.1:1, fewer than faults.min_ranks: 2, so",
                       process.err)
         self.assertNotIn("Starts again", process.err)
         self.assert_nothing_left()
