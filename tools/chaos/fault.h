@@ -42,6 +42,7 @@ struct Fault {
   bool needs_mounts = false;     // this process mounts a file system that only it and its children see
   bool needs_hosts = false;      // ranks run on two virtual hosts
   bool needs_tensors = false;    // changes copies that ranks have not in all runs; drawn only if it is named
+  bool needs_gradient = false;   // of each rank; ranks that train several virtual shards in a step have more than one
   bool at_checkpoint = false;    // happens in a step with a checkpoint
   bool is_shown = true;          // the run has to say something on standard error
   bool names_rank = false;       // this has to name the rank

@@ -50,7 +50,7 @@ struct Environment {
 /// One start of the program for a case.
 struct Run {
   int attempt = 1;            // from 1; a case has several if the infrastructure failed
-  std::string role = "main";  // main, reference (same_as), first_half, resumed or one_rank
+  std::string role = "main";  // main, reference (same_as), first_half, resumed, one_rank or faults
   std::optional<Environment> environment{};
   std::int64_t started_at = 0;
   std::string folder{};  // of the run, relative to the folder of the database
