@@ -27,11 +27,11 @@ using testing::kElements;
 
 // A rank with everything that it has built for one generation of its world.
 struct LeavingRank {
-  LeavingRank(const std::string& yaml, CommunicatorPtr ranks, const Service& service, std::int64_t generation)
+  LeavingRank(const std::string& yaml, CommunicatorPtr ranks, Service& service, std::int64_t generation)
       : group(std::move(ranks)),
         parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20) {
     ps::ServerList list{.servers = {}, .secret = ps::testing::kSecret, .generation = generation};
-    for (const auto& server : const_cast<Service&>(service).servers()) {
+    for (const auto& server : service.servers()) {
       list.servers.push_back({host_key(), server->addresses()});
     }
     strategy =
@@ -87,7 +87,7 @@ struct LeavingCase {
 
 // Returns the values of all ranks after 8 steps. The ranks leave the servers after the steps in `leave_after`.
 at::Tensor train_and_leave(const LeavingCase& of, const std::vector<int>& leave_after) {
-  const Service service(2, "unix");
+  Service service(2, "unix");
   at::Tensor seen;
   testing::run_ranks("inproc", of.ranks, [&](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
@@ -135,7 +135,7 @@ TEST_P(LeftServers, MayBeLeftAgainBeforeTheNextStep) {
 }
 
 TEST(LeftServers, GetWhatARankHasNotSentYet) {
-  const Service service(1, "unix");
+  Service service(1, "unix");
   testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     LeavingRank rank("{name: downpour, every: 4}", group, service, 1);
@@ -144,7 +144,7 @@ TEST(LeftServers, GetWhatARankHasNotSentYet) {
     const at::Tensor replica = rank.values().clone();
     rank.strategy.reset();
     EXPECT_EQ(left.order, 3);
-    EXPECT_TRUE(at::equal(left.read().at(0).values, replica.view({kElements})));
+    EXPECT_TRUE(at::equal(left.read().at(0).values, replica.narrow(0, 0, kElements)));
   });
 }
 
