@@ -294,7 +294,7 @@ at::Tensor weights_and_statistics(const Finished& run) {
 // Trains on two threads until step `joins_at`, when a third one takes part. With `ends_at`, the first of the two ends
 // in that step, so the others have only what they have got from it.
 Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> ends_at = {}, const Changes& more = {}) {
-  const auto config = tiny_config(plus(kChanges, more));
+  const auto config = tiny_config(plus(plus(kChanges, {"watch.nan_guard.every_steps=1"}), more));
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
@@ -326,6 +326,7 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
     } else {
       EXPECT_THROW(train(old), NewcomersWait);
       EXPECT_EQ(step, joins_at);
+      old->barrier().wait();  // the ranks can still communicate
       recovery->rebuilt = together = true;
     }
     try {
