@@ -171,6 +171,9 @@ void add_hooks(const Run& run) {
     if (!run.vote.awaited() || state.stop) return;
     run.vote.settle();
     run.checkpointing.prepare_for_newcomers(state);
+    // Completes what else is in flight, such as the vote of the NaN guard. The exception would abandon it, and with it
+    // the world that the ranks still need.
+    run.replica().mesh().control()->barrier().wait();
     throw NewcomersWait();
   });
 }

@@ -305,7 +305,7 @@ struct Growth {
 
 // Trains on threads, whose number grows.
 Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Taken* taken = nullptr) {
-  const auto config = tiny_config(plus(kChanges, more));
+  const auto config = tiny_config(plus(plus(kChanges, {"watch.nan_guard.every_steps=1"}), more));
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
   run_ranks("inproc", growth.ranks + growth.newcomers, [&](const CommunicatorPtr& world) {
@@ -343,6 +343,7 @@ Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Take
     } else {
       EXPECT_THROW(train(old), NewcomersWait);
       EXPECT_EQ(step, growth.step);
+      old->barrier().wait();  // the ranks can still communicate
       recovery->rebuilt = together = true;
     }
     try {

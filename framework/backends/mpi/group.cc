@@ -36,7 +36,12 @@ Group::Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox)
 }
 
 Group::~Group() {
-  if (!broken() && healthy()) MPI_Comm_free(&comm_);
+  if (!broken() && healthy()) {
+    MPI_Comm_free(&comm_);
+  } else if (!revoked_) {
+    const std::lock_guard lock(left_->mutex);
+    left_->comms.push_back(comm_);
+  }
 }
 
 std::string Group::where(Op op, std::uint64_t sequence) const {
@@ -83,6 +88,7 @@ std::shared_ptr<Group> Group::derive(MPI_Comm comm, std::string name) {
   auto options = options_;
   options.name = std::move(name);
   auto group = std::make_shared<Group>(comm, std::move(options), inbox_);
+  group->left_ = left_;
   const std::lock_guard lock(others_);
   std::erase_if(derived_, [](const auto& one) { return one.expired(); });
   derived_.push_back(group);
@@ -98,10 +104,20 @@ bool Group::revoke(const CommError& error) {
   }
   fail(error);
   mpi::check(ulfm()->revoke(comm_), "MPIX_Comm_revoke");
+  revoke_left();
   for (const auto& one : derived) {
     if (const auto group = one.lock()) group->revoke(error);
   }
   return true;
+}
+
+void Group::revoke_left() const {
+  std::vector<MPI_Comm> comms;
+  {
+    const std::lock_guard lock(left_->mutex);
+    comms.swap(left_->comms);
+  }
+  for (const auto comm : comms) mpi::check(ulfm()->revoke(comm), "MPIX_Comm_revoke");
 }
 
 CommError Group::late(const std::string& where, Seconds waited, const std::string& awaited) {

@@ -73,7 +73,8 @@ class Group {
   std::shared_ptr<Group> derive(MPI_Comm comm, std::string name);
 
   /// Breaks this group with `error`, and all groups that were derived from it, and revokes them: operations of the
-  /// other ranks fail with kPeerLost. Returns false if that was done before. Needs ulfm().
+  /// other ranks fail with kPeerLost. Also revokes those groups of its world that an exception has destroyed on this
+  /// rank, where peers may still wait for it. Returns false if that was done before. Needs ulfm().
   bool revoke(const CommError& error);
 
   /// Blocks until ready() returns true; ready() polls MPI. Messages for this rank are received while it waits. Throws
@@ -122,6 +123,7 @@ class Group {
 
   static CommError late(const std::string& where, Seconds waited, const std::string& awaited);
   void look_for_ended() const;
+  void revoke_left() const;
 
   MPI_Comm comm_;
   Options options_;
@@ -133,6 +135,13 @@ class Group {
   std::mutex failing_;                // guards failure_ until broken_
   std::optional<CommError> failure_;  // set once
   std::atomic<bool> broken_{false};
+
+  // The communicators of groups that were destroyed without being freed; shared by all groups of a world.
+  struct Left {
+    std::mutex mutex;
+    std::vector<MPI_Comm> comms;
+  };
+  std::shared_ptr<Left> left_ = std::make_shared<Left>();
 
   mutable std::mutex others_;  // guards the rest
   std::vector<std::weak_ptr<Group>> derived_;
