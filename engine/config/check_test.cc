@@ -109,7 +109,7 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
               ::testing::HasSubstr("replace starts processes on one host only"));
   EXPECT_EQ(complaint(replace + ", mesh: {tensor: 2}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, replacements: 1}, mesh: {tensor: 2}"),
-              ::testing::HasSubstr("faults.replacements: 1 processes cannot take the places of a replica's 2 ranks"));
+              ::testing::HasSubstr("faults.replacements: 1, but a replica has 2 ranks, which are lost together"));
   EXPECT_EQ(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"), "");
   EXPECT_THAT(complaint(replace + ", strategy: hogwild"), ::testing::HasSubstr("faults.on_lost_rank: replace needs"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
