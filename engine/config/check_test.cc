@@ -118,7 +118,7 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_EQ(complaint(replace + ", strategy: sharded"), "");
   EXPECT_EQ(complaint(replace + ", mesh: {tensor: 2}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, replacements: 1}, mesh: {tensor: 2}"),
-              ::testing::HasSubstr("faults.replacements: 1 processes cannot take the places of a replica's 2 ranks"));
+              ::testing::HasSubstr("faults.replacements: 1, but a replica has 2 ranks, which are lost together"));
   EXPECT_EQ(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"), "");
   EXPECT_EQ(complaint("launch: {ranks: 4, hosts: [a, b], with: ssh}, faults: {on_lost_rank: replace}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a, b]}, faults: {on_lost_rank: replace}"),

@@ -184,8 +184,8 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
   std::int64_t ranks = 1;
   for (const auto& [axis, size] : model_parallel_axes(config.mesh)) ranks *= size;
   refuse_if(problems, config.faults.replacements < ranks, "faults.replacements",
-            std::to_string(config.faults.replacements) + " processes cannot take the places of a replica's " +
-                std::to_string(ranks) + " ranks, which are lost together; set it to " + std::to_string(ranks) +
+            std::to_string(config.faults.replacements) + ", but a replica has " + std::to_string(ranks) +
+                " ranks, which are lost together, so no replica could be replaced; set it to " + std::to_string(ranks) +
                 " at least, or set faults.on_lost_rank: shrink");
 }
 

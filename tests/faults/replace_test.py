@@ -167,7 +167,8 @@ class Copies(Replacing):
 
 class Refused(ProgramTest):
     def test_settings(self):
-        for settings, words in (({"backend": "inproc"}, "replace needs ranks that are processes"),):
+        for settings, words in (({"backend": "inproc"}, "replace needs ranks that are processes"),
+                                ({"mesh.tensor": 2, "launch.ranks": 4, "faults.replacements": 1}, "set it to 2 at least")):
             process = self.train(*sets(ENDLESS, {"faults.on_lost_rank": "replace"}, settings))
             self.assert_status(2, process)
             self.assertIn(words, process.words)
