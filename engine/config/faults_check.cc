@@ -201,6 +201,9 @@ void check_joining(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse(config.train.global_batch_size < most, " ranks cannot divide a batch of " +
                                                     std::to_string(config.train.global_batch_size) +
                                                     " samples (train.global_batch_size); set that number at most");
+  refuse(
+      config.strategy.traits().one_rank && config.faults.lets_join(ranks),
+      ": no rank can join a run by strategy: " + config.strategy.selected() + ", which trains on one rank; set auto");
   const bool one_host = config.backend != "auto" && !connects_hosts(config.backend);
   refuse(config.faults.lets_join(ranks) && one_host,
          ": ranks of other hosts cannot join by backend: " + config.backend + "; set backend: auto, gloo or hybrid");

@@ -13,6 +13,7 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr std::string_view kBeat = "alive";
+constexpr std::size_t kLongestLine = 256;  // of those that agents write
 constexpr char kBegin = '\0', kEnd = '\n';
 
 }  // namespace
@@ -60,6 +61,8 @@ BeatReader::Result BeatReader::read(std::string_view part) {
       beat_.emplace();
     } else if (!beat_) {
       result.text += c;
+    } else if (beat_->size() == kLongestLine) {
+      beat_.reset();
     } else if (c != kEnd) {
       *beat_ += c;
     } else {

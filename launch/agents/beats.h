@@ -77,7 +77,8 @@ class HostBeats {
 /// which no text has.
 std::string beat_text(std::int64_t number);
 
-/// Separates the beats from the output of an agent and its ranks.
+/// Separates the beats, and other lines after a zero byte, from the output of an agent and its ranks. It keeps no more
+/// than the beginning of a line.
 class BeatReader {
  public:
   struct Result {

@@ -23,6 +23,12 @@ TEST(RankNotices, ArriveAmongTextAndBeats) {
   EXPECT_EQ(parse_rank_notice(read.lines[1])->number, 12);
 }
 
+TEST(RankNotices, OfAnyLengthAreNotKept) {
+  BeatReader reader;
+  EXPECT_THAT(reader.read(std::string(1, '\0') + std::string(1000, 'x') + "\n").lines, ::testing::IsEmpty());
+  EXPECT_THAT(reader.read(to_text(RankNotice{.number = 3})).lines, ElementsAre("ended 3"));
+}
+
 TEST(RankNotices, AreNothingElse) {
   for (const char* line : {"", "lost", "lost ", "lost 3a", "lost3", "found 3"}) {
     EXPECT_FALSE(parse_rank_notice(line)) << line;
