@@ -124,7 +124,7 @@ Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world, c
 int serve(const Role& role, Seconds timeout) {
   log_info() << "this rank is a parameter server of " << role.training << " ranks";
   const auto throw_if_lost = [&role] {
-    if (!role.goes_on || !role.server->has_lost(role.presences)) return;
+    if (!role.server->has_lost(role.presences)) return;
     throw CommError(CommError::Kind::kPeerLost, "parameter server: a rank that trains has ended without leaving");
   };
   if (!role.server->wait_for_clients(role.presences, role.training, timeout)) {

@@ -58,8 +58,8 @@ Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world,
                  const std::shared_ptr<ps::Links>& links = nullptr, KeptRole* kept = nullptr);
 
 /// Serves until all ranks that train have connected to this rank and left it again. Returns kDone. Throws CommError if
-/// not all of them have connected within `timeout`, and of kind kPeerLost if one of them is lost and the job goes on
-/// without it.
+/// not all of them have connected within `timeout`, and of kind kPeerLost if one of them is lost before that, or, if
+/// the job goes on without it, later.
 int serve(const Role& role, Seconds timeout);
 
 }  // namespace phalanx
