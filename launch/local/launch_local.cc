@@ -185,6 +185,18 @@ bool goes_on_without(const Supervisor::End& end, const Numbers& numbers, const R
   return true;
 }
 
+// Lets the ranks know of the end of a process that has not failed and was to take part, or has taken part. Returns true
+// if it has left the others, who go on without it.
+bool has_left(const Supervisor::End& end, const Numbers& numbers, const RankNotes& notes,
+              const std::function<bool(int child)>& is_lost) {
+  if (failed(end.status)) return false;
+  const int rank = numbers.of(end.child);
+  const bool waited = notes.waits(rank);  // it may have been invited
+  const bool left = !waited && exit_status_of(end.status) == kDone && is_lost(end.child);
+  if (waited || left) notes.note_end(rank);
+  return left;
+}
+
 // Makes the supervisor start processes for lost ranks, by `replace`.
 void let_replace(Supervisor::Policy& policy, const Numbers& numbers, const RankNotes& notes, LostProcesses& lost,
                  const std::function<void(int rank)>& replace) {
@@ -194,15 +206,8 @@ void let_replace(Supervisor::Policy& policy, const Numbers& numbers, const RankN
     if (lost.has(numbers.of(end.child))) replace(numbers.of(end.child));
     return true;
   };
-  policy.ended = [&, replace](const Supervisor::End& end) {
-    const int rank = rank_of(options, end.child);
-    if (failed(end.status)) return;
-    if (replacements.waits(rank)) {
-      replacements.note_end(rank);  // it may have been invited
-    } else if (exit_status_of(end.status) == kDone && is_noted_as_lost(rank, options.log_folder)) {
-      replacements.note_end(rank);
-      replace(rank);
-    }
+  policy.ended = [&, replace, is_lost = policy.is_lost](const Supervisor::End& end) {
+    if (has_left(end, numbers, notes, is_lost)) replace(numbers.of(end.child));
   };
 }
 
@@ -211,10 +216,11 @@ void wait_for_launcher(Supervisor::Policy& policy, const Numbers& numbers, const
                        const std::optional<Share>& share) {
   policy.goes_on = [&](const Supervisor::End& end) { return goes_on_without(end, numbers, notes, lost); };
   const auto all_lost = std::make_shared<bool>(true);
-  policy.ended = [&, all_lost](const Supervisor::End& end) {
+  policy.ended = [&, all_lost, is_lost = policy.is_lost](const Supervisor::End& end) {
     const int number = numbers.of(end.child);
-    *all_lost = *all_lost && lost.has(number);
-    if (share && share->ended) share->ended(number, lost.has(number));
+    const bool goes = has_left(end, numbers, notes, is_lost) || lost.has(number);
+    *all_lost = *all_lost && goes;
+    if (share && share->ended) share->ended(number, goes);
   };
   policy.expects_more = [all_lost] { return *all_lost; };
 }
