@@ -29,7 +29,7 @@ using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 using Body = std::function<int(const ExperimentConfig&, const ExperimentContext&)>;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kTinyRun = R"(
 model: {name: mlp, hidden: [4]}
 dataset: {name: digits, train_samples: 20, test_samples: 10}
 train: {global_batch_size: 10, max_steps: 2}
@@ -40,7 +40,7 @@ device: cpu
 class RunRank : public ::testing::Test {
  protected:
   RunRank() {
-    config::load_text(job_.config, kConfig, "t.yaml");
+    config::load_text(job_.config, kTinyRun, "t.yaml");
     job_.quiet = true;
     job_.run_dir = scratch_.path("run");
   }
@@ -151,7 +151,7 @@ TEST_F(RunRank, ThrowsAsLongAsThereIsNoFolderForAFailure) {
 TEST_F(RunRank, DataOfThreadsThatCannotBeMadeIsLoggedByRank0) {
   const RunFolder folder = RunFolder::create(job_.run_dir);
   job_.config = {};
-  config::load_text(job_.config, kConfig, "t.yaml", {"dataset={name: mnist, root: /no/such/folder}"});
+  config::load_text(job_.config, kTinyRun, "t.yaml", {"dataset={name: mnist, root: /no/such/folder}"});
   EXPECT_THAT([&] { prepare_threads(job_, folder); }, ThrowsMessage<Error>(HasSubstr("/no/such/folder")));
   EXPECT_THAT(log(0), HasSubstr("/no/such/folder"));
 }
