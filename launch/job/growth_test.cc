@@ -10,6 +10,7 @@
 #include <future>
 #include <optional>
 
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/store/store.h"
 #include "launch/testing/launcher_process.h"
 
@@ -28,7 +29,7 @@ class Growth : public ::testing::Test {
   // Begins to connect the first of two ranks with a newcomer.
   std::future<std::optional<Connections>> begin() {
     return std::async(std::launch::async, [this] {
-      return connect_with_newcomers(folder_, attempt_, 0, {0}, config_,
+      return connect_with_newcomers(folder_, attempt_, 0, config_,
                                     LaunchEnvironment{.launcher = "local", .rank_info = {}});
     });
   }
@@ -40,14 +41,16 @@ class Growth : public ::testing::Test {
 
   testing::Scratch scratch_;
   MeetingFolder folder_{scratch_.folder()};
-  Attempt attempt_ = folder_.invite(1, {{.number = 2}});
+  Attempt attempt_ = folder_.invite({0}, {{.number = 2}});
   ExperimentConfig config_;
 };
 
 TEST_F(Growth, ANewcomerThatEndsWhileRanksConnectCostsNoTimeout) {
   auto end = begin();
   folder_.arrive(attempt_, 1);
-  const auto store = make_prefix_store("gloo", make_file_store(folder_.store(attempt_), 2, Seconds(60)));
+  const auto common = make_file_store(folder_.store(attempt_), 2, Seconds(60));
+  common->set("local_rank/1", "1 " + host_key());  // the newcomer is on the same host
+  const auto store = make_prefix_store("gloo", common);
   store->get("gloo/0");                 // the rank listens, and waits for the newcomer,
   store->set("gloo/1", "127.0.0.1:1");  // which has told its address, but does not connect
   folder_.note_end(2);

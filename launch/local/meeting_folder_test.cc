@@ -61,7 +61,7 @@ TEST_F(Meeting, TheFirstToDecideDecides) {
 }
 
 TEST_F(Meeting, KnowsThatItIsDecidedAgainstAnAttempt) {
-  const auto attempt = folder_.invite(1, {{.number = 2}}), used = folder_.invite(1, {{.number = 3}});
+  const auto attempt = folder_.invite({0}, {{.number = 2}}), used = folder_.invite({0}, {{.number = 3}});
   EXPECT_FALSE(folder_.is_decided_against(attempt));
   folder_.decide(attempt, false);
   EXPECT_TRUE(folder_.is_decided_against(attempt));
@@ -70,7 +70,7 @@ TEST_F(Meeting, KnowsThatItIsDecidedAgainstAnAttempt) {
 }
 
 TEST_F(Meeting, DoesNotDecideInAFolderThatIsGone) {
-  const auto attempt = folder_.invite(1, {{.number = 2}});
+  const auto attempt = folder_.invite({0}, {{.number = 2}});
   std::filesystem::remove_all(scratch_.path("attempt.0"));
   EXPECT_THROW(folder_.decide(attempt, true), Error);
 }
