@@ -383,7 +383,7 @@ bool change_world(ShrinkingWorld& ranks, RankRun& run, Change change) {
 // Runs the rank while ranks are lost and newcomers take their places, after a first change.
 int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   const std::string logs = run.rank.folder->logs();
-  run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
+  run.newcomers_wait = [&ranks] { return ranks.newcomers_wait(); };
   Change change;
   while (change_world(ranks, run, change)) {
     run.hang.clear();
