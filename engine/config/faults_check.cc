@@ -189,6 +189,9 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
                 " at least, or set faults.on_lost_rank: shrink");
 }
 
+// Returns the number of ranks that have the same samples.
+std::int64_t ranks_per_share(const MeshConfig& mesh) { return mesh.pipe * mesh.tensor * mesh.context; }
+
 // Refuses jobs that hosts cannot join.
 void check_joining(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto most = config.faults.max_ranks, ranks = config.launch.ranks;
@@ -198,9 +201,10 @@ void check_joining(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse(!config.faults.replaces(), ": ranks can join only with faults.on_lost_rank: replace; set it, or set 0");
   refuse(most < ranks,
          " ranks are fewer than the " + std::to_string(ranks) + " of launch.ranks; set a higher number, or 0");
-  refuse(config.train.global_batch_size < most, " ranks cannot divide a batch of " +
-                                                    std::to_string(config.train.global_batch_size) +
-                                                    " samples (train.global_batch_size); set that number at most");
+  const auto batch = config.train.global_batch_size, sharing = ranks_per_share(config.mesh);
+  refuse(!config.faults.keeps_batch_per_rank() && batch < most / sharing,
+         " ranks cannot divide a batch of " + std::to_string(batch) + " samples (train.global_batch_size); set " +
+             std::to_string(batch * sharing) + " at most");
   refuse(
       config.strategy.traits().one_rank && config.faults.lets_join(ranks),
       ": no rank can join a run by strategy: " + config.strategy.selected() + ", which trains on one rank; set auto");
@@ -211,10 +215,8 @@ void check_joining(std::vector<ConfigProblem>& problems, const ExperimentConfig&
 
 // Refuses what cannot follow a global batch that changes with the number of ranks.
 void check_batch_per_rank(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto& mesh = config.mesh;
   const auto batch = config.train.global_batch_size;
-  // Ranks with the same samples count as one.
-  const auto shares = std::max<std::int64_t>(config.launch.ranks / (mesh.pipe * mesh.tensor * mesh.context), 1);
+  const auto shares = std::max<std::int64_t>(config.launch.ranks / ranks_per_share(config.mesh), 1);
   const char* const sharing = shares == config.launch.ranks ? " ranks" : " groups of ranks with the same samples";
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, "faults.batch", "per_rank " + message + ", or set faults.batch: global");

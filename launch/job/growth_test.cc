@@ -48,9 +48,9 @@ class Growth : public ::testing::Test {
 TEST_F(Growth, ANewcomerThatEndsWhileRanksConnectCostsNoTimeout) {
   auto end = begin();
   folder_.arrive(attempt_, 1);
-  const auto met = make_file_store(folder_.store(attempt_), 2, Seconds(60));
-  met->set("local_rank/1", "1 " + host_key());
-  const auto store = make_prefix_store("gloo", met);
+  const auto common = make_file_store(folder_.store(attempt_), 2, Seconds(60));
+  common->set("local_rank/1", "1 " + host_key());  // the newcomer is on the same host
+  const auto store = make_prefix_store("gloo", common);
   store->get("gloo/0");                 // the rank listens, and waits for the newcomer,
   store->set("gloo/1", "127.0.0.1:1");  // which has told its address, but does not connect
   folder_.note_end(2);

@@ -273,7 +273,7 @@ void add_fault(const PlannedFault& fault, const RankRun& run, const Communicator
   if (const auto planned = planned_hook(fault, world)) engine.on(planned->event, planned->hook);
   if (run.rank.newcomer) engine.on(Event::kUpdate, [fault](State&) { end_newcomer(fault, "trains"); });
   if (!run.recovery) return;
-  const bool complete = world->size() == run.job.config.launch.ranks;
+  const bool complete = world->size() >= run.job.config.launch.ranks;  // more if hosts have joined
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [fault, &run, complete](State& state) {
     await_newcomers(fault, state, [&] { return complete || run.newcomers_wait(); });
   });
@@ -383,7 +383,7 @@ bool change_world(ShrinkingWorld& ranks, RankRun& run, Change change) {
 // Runs the rank while ranks are lost and newcomers take their places, after a first change.
 int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   const std::string logs = run.rank.folder->logs();
-  run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
+  run.newcomers_wait = [&ranks] { return ranks.newcomers_wait(); };
   Change change;
   while (change_world(ranks, run, change)) {
     run.hang.clear();

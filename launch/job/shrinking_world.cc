@@ -257,9 +257,11 @@ void ShrinkingWorld::fit_config() {
 
 bool ShrinkingWorld::newcomers_wait() {
   const auto now = Clock::now();
-  if (!meeting_ || now < next_look_) return false;
-  next_look_ = now + kLookForNewcomers;
-  return !whole_replicas_of_newcomers().empty();
+  if (meeting_ && now >= next_look_) {
+    next_look_ = now + kLookForNewcomers;
+    newcomers_seen_ = !whole_replicas_of_newcomers().empty();
+  }
+  return newcomers_seen_;
 }
 
 // Returns the newcomers that wait, without those for whom a replica has no other ranks yet.
@@ -292,7 +294,7 @@ std::string ShrinkingWorld::invite() {
 void ShrinkingWorld::invite_later(const Error& error) {
   next_invitation_ = Clock::now() + kInvitationPause;
   log_warning() << "newcomers are not invited: " << error.what();
-  if (std::exchange(told_of_invitations_, true)) return;
+  if (world().rank() > 0 || std::exchange(told_of_invitations_, true)) return;
   print_to_console(std::string("Lost ranks are not replaced at present, and training goes on without them: ") +
                    error.what());
 }
@@ -305,6 +307,7 @@ void ShrinkingWorld::use_members_of(const Attempt& attempt) {
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
   const std::string text = broadcast_text(first ? invite() : "", world());
+  newcomers_seen_ = false;  // those who were there are invited now, or for a minute nobody is
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);

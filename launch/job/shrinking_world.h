@@ -71,15 +71,14 @@ class ShrinkingWorld {
   bool same_processors() const { return same_processors_; }
 
   /// Replaces the world by one to which newcomers have been added that wait in the meeting folder, as many as are whole
-  /// replicas. If some of them do
-  /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
-  /// the same holds for what uses the world before. Adds the newcomers to `recovery`. Throws CommError of kind
-  /// kPeerLost if a rank is lost; shrink() has to follow.
+  /// replicas. If some of them do not connect within 10 s, or a rank is lost meanwhile, the world stays as it is.
+  /// Collective after NewcomersWait; the same holds for what uses the world before. Adds the newcomers to `recovery`.
+  /// Throws CommError of kind kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers for at least a whole replica wait. To be called once a step on the first rank, which
-  /// looks into the meeting folder every 50 ms at most. If the
-  /// meeting folder cannot be used, as on a full disk, here or in grow(), the person is told once, and nobody is
+  /// Returns true if newcomers for at least a whole replica wait. Cheap enough to be called in each step: it looks into
+  /// the meeting folder every 50 ms at most, and remembers what it saw until then, or until grow(). If the meeting
+  /// folder cannot be used, as on a full disk, here or in grow(), the first rank tells the person once, and nobody is
   /// invited for a minute.
   bool newcomers_wait();
 
@@ -115,6 +114,7 @@ class ShrinkingWorld {
   std::chrono::steady_clock::time_point next_invitation_{};
   bool told_of_invitations_ = false;
   std::chrono::steady_clock::time_point next_look_{};                   // for newcomers
+  bool newcomers_seen_ = false;                                         // at the last look, unless grow() followed
   std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   ServingRanks serving_;
   bool leaves_ = false;

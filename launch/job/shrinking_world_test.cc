@@ -215,6 +215,14 @@ TEST_F(AwaitsNewcomers, UntilARankIsStopped) {
   EXPECT_EQ(await(false, [](int rank) { return rank == 1; }), loss_ + "Waits up to 600 s" + waits_);
 }
 
+// A planned fault asks before the vote of the same step does.
+TEST_F(AwaitsNewcomers, AndKnowsOfThemHoweverOftenItIsAsked) {
+  MeetingFolder(meeting_.folder()).wait({.number = 3});
+  lose(2, 0, [](ShrinkingWorld& world) {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(world.newcomers_wait()) << "rank " << world.world().rank();
+  });
+}
+
 TEST_F(AwaitsNewcomers, InWholeReplicas) {
   config_.faults.min_ranks = 6;
   config_.mesh.tensor = 2;
