@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// What a launcher, or its agent on a host, knows of the processes of a job in which lost ranks are replaced, by the
-/// notes in the meeting folder.
+/// Tells a launcher, or its agent on a host, the state of each process of a job in which lost ranks are replaced, by
+/// the notes in the meeting folder.
 class RankNotes {
  public:
   /// `ranks` is the number of ranks with which the job begins.
