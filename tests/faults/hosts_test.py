@@ -302,6 +302,11 @@ class Replace(OnHosts):
         self.assert_on("node3", run, 3)
         self.interrupt(process)
 
+
+class GlooReplace(Replace):
+    """Has the test of the launcher, too, which is the same with every backend."""
+    way = {**Replace.way, "backend": "gloo"}
+
     def test_lost_host_without_a_spare_one(self):
         self.use(launch__hosts="[node1:1, node2:1]")
         process, _ = self.begin_endless(ranks=2)
@@ -309,10 +314,6 @@ class Replace(OnHosts):
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
         self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
         self.interrupt(process)
-
-
-class GlooReplace(Replace):
-    way = {**Replace.way, "backend": "gloo"}
 
 
 class HybridReplace(Replace):
