@@ -38,7 +38,7 @@ class LauncherLink {
 
   /// The events since the last call of take().
   struct News {
-    std::vector<std::string> orders{};  // lines of the launcher, except for those of the lease
+    std::vector<std::string> orders{};  // lines of the launcher, without those about leases
     bool ended = false;                 // the launcher, or the connection to it, is gone
     bool lease_is_over = false;
   };

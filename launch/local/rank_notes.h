@@ -24,7 +24,7 @@ class RankNotes {
  private:
   int ranks_;
   MeetingFolder folder_;
-  mutable std::set<int> taking_part_{};  // newcomers that have become ranks, as far as waits() has seen
+  mutable std::set<int> taking_part_{};  // newcomers that waits() has seen take part
 };
 
 }  // namespace phalanx
