@@ -40,9 +40,11 @@ void check_join(CommandLine& line, const std::string& ranks) {
   if (line.join.empty() && !ranks.empty()) throw ConfigError("--ranks goes with --join; set launch.ranks for a job");
   if (line.join.empty()) return;
   line.join_ranks = to_count("ranks", ranks).value_or(1);
-  if (line.join_ranks == 0) throw ConfigError("--ranks: a host joins with one rank at least");
-  const bool more = !line.config.empty() || !line.overrides.empty() || !line.run_dir.empty() || !line.init.url.empty();
-  if (more) throw ConfigError("--join takes no other flag than --ranks: the job has its config and its run folder");
+  if (line.join_ranks == 0) throw ConfigError("--ranks: a host joins with at least one rank");
+  const bool connects = !line.init.url.empty() || line.init.rank || line.init.world_size;
+  const bool runs = !line.config.empty() || !line.overrides.empty() || !line.run_dir.empty();
+  if (connects || runs || line.print_config)
+    throw ConfigError("--join takes no other flag than --ranks: the job has its config and its run folder");
 }
 
 }  // namespace

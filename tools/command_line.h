@@ -16,7 +16,7 @@ struct CommandLine {
   std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>. --resume X has no member: it is
                                          // appended to overrides as checkpoint.resume=X, so it takes precedence.
   InitMethod init{};                     // --init_method, --rank, --world_size
-  std::string join{};                    // --join ADDRESS; empty: this is a job of its own
+  std::string join{};                    // --join ADDRESS; empty: joins no job
   int join_ranks = 1;                    // --ranks, with --join
   bool print_config = false;
   bool help_config = false;

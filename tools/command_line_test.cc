@@ -118,7 +118,10 @@ TEST(CommandLine, AHostJoinsWithNothingButItsRanks) {
   EXPECT_EQ(parse({"--join=node1:7000", "--ranks=4"}).join_ranks, 4);
   expect_refused({"--join=node1:7000", "a.yaml"}, "--join takes no other flag than --ranks");
   expect_refused({"--join=node1:7000", "seed=2"}, "--join takes no other flag than --ranks");
-  expect_refused({"--join=node1:7000", "--ranks=0"}, "a host joins with one rank at least");
+  expect_refused({"--join=node1:7000", "--resume=auto"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "--rank=1", "--world_size=2"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "--print_config"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "--ranks=0"}, "a host joins with at least one rank");
   expect_refused({"a.yaml", "--ranks=2"}, "--ranks goes with --join; set launch.ranks for a job");
 }
 

@@ -43,7 +43,7 @@ TEST(DropoutFactors, CanBeginAtAnyElement) {
   for (std::int64_t first = 0; first < 36; ++first) {
     for (std::int64_t count = 0; first + count <= kAll; ++count) {
       std::vector<float> part(count + 1, -1.0F), expected(all.begin() + first, all.begin() + first + count);
-      expected.push_back(-1.0F);  // what is behind the part remains
+      expected.push_back(-1.0F);  // the value after the part remains
       dropout_factors(part.data(), first, count, kStream, kDroppedBelow, 2.0F);
       ASSERT_EQ(part, expected) << first << ' ' << count;
     }

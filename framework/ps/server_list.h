@@ -28,8 +28,8 @@ struct ServerList {
   std::shared_ptr<Links> links{};  // ClientOptions::links
   bool checksums = false;          // ClientOptions::checksums
 
-  /// Of the job's world, for servers that outlive a world whose ranks were lost: each has tables of its own. 0: the
-  /// world does not change.
+  /// The number of the job's world. Servers outlive a world that has lost ranks, and each world has tables of its own.
+  /// 0: the world does not change.
   std::int64_t generation = 0;
 
   /// Returns the same list with external servers, one at each address.
@@ -47,7 +47,7 @@ std::vector<std::string> read_addresses(const std::string& path);
 /// Returns the addresses as read by rank 0. Collective; throws the same error on all ranks.
 std::vector<std::string> read_addresses(const std::string& path, Communicator& group);
 
-/// What a job keeps of its servers when their ranks form a new group.
+/// The servers of a job, which it keeps when their ranks form a new group.
 struct KeptServers {
   std::shared_ptr<Server> own{};  // of this rank; null: it has none yet, or serves nothing
   std::string secret{};           // empty: servers have not been started yet

@@ -43,7 +43,7 @@ class JoinPort {
   std::vector<Peer> admit();
 
  private:
-  std::string address_file_, secret_file_;  // empty: there is none
+  std::string address_file_, secret_file_;  // empty: this file does not exist
   std::string address_;
   std::optional<AuthenticatingListener> listener_;
 };

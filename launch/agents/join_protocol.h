@@ -11,11 +11,11 @@
 
 namespace phalanx {
 
-/// What a host that joins a running job (train --join) and the launcher tell each other, before they exchange orders
+/// The messages between the launcher and a host that joins a running job (train --join), before they exchange orders
 /// and beats like a launcher and an agent. The host says what it has in the greeting by which both prove that they know
 /// the secret; the launcher answers with one text. Both are JSON.
 
-/// What a host says of itself.
+/// The host's description of itself.
 struct JoinRequest {
   std::string host{};
   int ranks = 1;                                  // for which it has room

@@ -12,9 +12,9 @@
 
 namespace phalanx {
 
-/// How hosts join a running job (train --join).
+/// Says how hosts may join the job while it runs (train --join).
 struct JoinOptions {
-  int max_ranks = 0;  // up to which ranks may join (faults.max_ranks); 0: no host may join, and no port is opened
+  int max_ranks = 0;  // the most ranks of the job (faults.max_ranks); 0: no host may join, and no port is opened
   std::string run_folder{};
   std::string interface{};  // framework.interface
 };

@@ -59,7 +59,7 @@ void LauncherLink::run() {
 LauncherLink::News LauncherLink::take() {
   const std::lock_guard lock(mutex_);
   move();
-  news_.clear();  // of what this call returns
+  news_.clear();  // this call returns all of it
   unread_.ended = ended_;
   unread_.lease_is_over = over_;
   return std::exchange(unread_, {});

@@ -36,9 +36,9 @@ class LauncherLink {
   /// Starts the thread, which handles no signals. Processes that are forked afterwards must not use this object.
   void start();
 
-  /// What has happened since the last call of take().
+  /// The events since the last call of take().
   struct News {
-    std::vector<std::string> orders{};  // lines of the launcher, except for those of the lease
+    std::vector<std::string> orders{};  // lines of the launcher, without those about leases
     bool ended = false;                 // the launcher, or the connection to it, is gone
     bool lease_is_over = false;
   };
@@ -61,7 +61,7 @@ class LauncherLink {
   AgentLease lease_;
   const std::shared_ptr<HostLease> of_ranks_;
   Console& launcher_;
-  const Wakeup news_{"cannot run ranks for a launcher"};  // of who takes the news
+  const Wakeup news_{"cannot run ranks for a launcher"};  // wakes the thread that takes the news
   const Wakeup stop_{"cannot run ranks for a launcher"};  // of the thread
 
   std::mutex mutex_;  // guards the rest, the lease and the beats

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// What an agent tells the launcher when a process of its host has ended, if lost ranks are replaced.
+/// A message by which an agent tells the launcher that a process of its host has ended, if lost ranks are replaced.
 struct RankNotice {
   int number = 0;     // of the process in the job
   bool lost = false;  // the others go on without it, and another process may take its place

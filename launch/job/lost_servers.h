@@ -16,9 +16,9 @@ struct ServingRanks {
   int count(const std::vector<int>& ranks) const;
 };
 
-/// Returns what to tell a person if the values of some part are lost with the servers that had them; otherwise returns
-/// an empty string. Server i of S had part i, and so had the servers that follow it, `serving.replicas` or S in all.
-/// `before`: the ranks of the world with these servers; `left`: those of them that are left. Both are ascending.
+/// Returns a message for the user if all servers that had some part are lost; otherwise returns an empty string. Part i
+/// is on server i and on those that follow it, on `serving.replicas` servers in all, or on every one if there are
+/// fewer. `before`: the ranks of the world with these servers; `left`: those of them that are left. Both are ascending.
 std::string lost_parts(const std::vector<int>& before, const std::vector<int>& left, const ServingRanks& serving);
 
 }  // namespace phalanx

@@ -43,7 +43,7 @@ struct Role {
   bool goes_on = false;                           // without lost ranks
 };
 
-/// What a rank keeps of its role when its world changes, because ranks were lost (faults.on_lost_rank: shrink).
+/// The part of its role that a rank keeps when its world changes because ranks were lost (faults.on_lost_rank: shrink).
 struct KeptRole {
   ps::KeptServers servers{};
   std::int64_t generation = 0;  // ServerList::generation of the last world that this rank knows

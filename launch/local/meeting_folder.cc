@@ -24,7 +24,7 @@ constexpr const char* kInvited = "invited";
 constexpr const char* kPart = "part";
 constexpr const char* kEnded = "ended";
 
-// The time within which another process decides, or a file system shows what it has decided.
+// The time within which the decision of another process must appear, also on a network file system.
 constexpr std::chrono::seconds kDecisionDeadline{10};
 
 // The names of one file in the folder of an attempt.
@@ -120,7 +120,7 @@ std::optional<Attempt> MeetingFolder::invitation(int number) const {
 
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
-  std::error_code removed;  // by somebody who tidies up during a long job
+  std::error_code removed;  // a long job may lose its folder to a program that tidies up
   for (fs::directory_iterator entry(path_, removed), end; !removed && entry != end; entry.increment(removed)) {
     if (!is_wait(entry->path().filename().string())) continue;
     const Newcomer one = parse_newcomer(read_file(entry->path().string()));

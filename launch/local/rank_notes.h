@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// What a launcher, or its agent on a host, knows of the processes of a job in which lost ranks are replaced, by the
-/// notes in the meeting folder.
+/// Tells a launcher, or its agent on a host, the state of each process of a job in which lost ranks are replaced, by
+/// the notes in the meeting folder.
 class RankNotes {
  public:
   /// `ranks` is the number of ranks with which the job begins.
@@ -24,7 +24,7 @@ class RankNotes {
  private:
   int ranks_;
   MeetingFolder folder_;
-  mutable std::set<int> taking_part_{};  // newcomers that have become ranks, as far as waits() has seen
+  mutable std::set<int> taking_part_{};  // newcomers that waits() has seen take part
 };
 
 }  // namespace phalanx

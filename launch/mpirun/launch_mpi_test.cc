@@ -145,7 +145,7 @@ TEST_F(LaunchMpi, HasTheStatusWithWhichRanksHaveEndedTheRun) {
   EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt) << "it was not removed";
 }
 
-// Of a file system that shows late what another host has written.
+// A file system may show late what another host has written.
 TEST_F(LaunchMpi, WaitsForTheNoteOfAnotherHost) {
   const std::string late = "(sleep 0.5; echo 0 > " + scratch_.path("run.ended") + ") > /dev/null 2>&1 &";
   EXPECT_EQ(launch_mpi({.ranks = 1,

@@ -182,7 +182,7 @@ class Hosts(OnHosts):
 
 @unittest.skipIf(REFUSAL, REFUSAL)
 class RanksOfHosts(OnHosts):
-    """The losses of single ranks. Each backend runs those by day that nothing else shows, and the others at night."""
+    """The losses of single ranks. By day, each backend runs only those that no other test covers."""
 
     def test_killed_rank_of_another_host(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
@@ -200,7 +200,7 @@ class RanksOfHosts(OnHosts):
 
 
 class Gloo(Hosts):
-    """Also what the launcher and its agents do with every backend."""
+    """Has the tests of the launcher and its agents, too, which are the same with every backend."""
     way = {**Hosts.way, "backend": "gloo"}
     test_stopped_rank_that_is_alone_on_its_host = RanksOfHosts.test_stopped_rank_that_is_alone_on_its_host
 
@@ -278,16 +278,15 @@ class Replace(OnHosts):
     way = {**OnHosts.way, "faults.on_lost_rank": "replace"}
 
     def test_killed_rank_is_replaced_on_its_host(self):
-        settings = {"launch.ranks": 4, "train.max_steps": 3000}
-        process, run = self.train_with(settings, base=shrink_test.LONG), self.run_folder()
+        settings = {**shrink_test.LONG, "train.max_steps": 3000}
+        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
         os.kill(self.rank_process(run, 3), signal.SIGKILL)
         self.wait_for(process, r"^Rank 4 takes part in place of rank 3 after \S+ s, after step \d+, with the state of rank 0, "
                                r"on ranks: 4$")
         self.assert_status(0, process)
         self.assert_on("node2", run, 4)
-        self.assert_status(0, self.train_with(settings, base=shrink_test.LONG, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual(self.undisturbed(4, base=settings).weights, run.weights, process.text())
         self.assertEqual([(4, 3)], [(one["rank"], one["in_place_of"]) for one in run.summary["returned_ranks"]])
         self.assertEqual(4, run.summary["ranks"])
         self.assert_nothing_left()
@@ -303,6 +302,11 @@ class Replace(OnHosts):
         self.assert_on("node3", run, 3)
         self.interrupt(process)
 
+
+class GlooReplace(Replace):
+    """Has the test of the launcher, too, which is the same with every backend."""
+    way = {**Replace.way, "backend": "gloo"}
+
     def test_lost_host_without_a_spare_one(self):
         self.use(launch__hosts="[node1:1, node2:1]")
         process, _ = self.begin_endless(ranks=2)
@@ -310,10 +314,6 @@ class Replace(OnHosts):
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
         self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
         self.interrupt(process)
-
-
-class GlooReplace(Replace):
-    way = {**Replace.way, "backend": "gloo"}
 
 
 class HybridReplace(Replace):

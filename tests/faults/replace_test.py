@@ -84,6 +84,11 @@ class Replace(Replacing):
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
         self.assert_nothing_left()
 
+
+class Shm(Replace):
+    """Has the tests that are the same with every backend, too."""
+    way = {"backend": "shm"}
+
     def test_fewer_ranks_than_there_must_be(self):
         """One rank alone makes no step. It waits, the first time for a newcomer, and the second time in vain."""
         process, run, _ = self.begin({"faults.min_ranks": 2, "faults.wait": 8, "faults.replacements": 1}, base=ENDLESS)
@@ -108,10 +113,6 @@ class Replace(Replacing):
         process.interrupt()
         self.assert_status(130, process)
         self.assert_nothing_left()
-
-
-class Shm(Replace):
-    way = {"backend": "shm"}
 
 
 class Gloo(Replace):

@@ -35,9 +35,8 @@ constexpr const char* kRate = "1gbit";  // of the virtual hosts
 constexpr const char* kNotes =
     "First runs the config twice without a fault. Then each run gets one fault, at a step, in a rank and at a\n"
     "point of the step that follow from the seed. A run that ends because of it is resumed. With\n"
-    "faults.on_lost_rank=shrink, it has to go on without a rank that is lost; with replace, a newcomer has to take "
-    "its\n"
-    "place before the run ends, so ranks wait for it near the end. It passes if it does not hang, its exit\n"
+    "faults.on_lost_rank=shrink, it has to go on without a rank that is lost; with replace, a newcomer has to take\n"
+    "its place before the run ends, so ranks wait for it near the end. A run passes if it does not hang, its exit\n"
     "status and its messages are right, no process and no file is left, and its final weights are those of the\n"
     "undisturbed runs: bit for bit, or, if these differ from each other or from those of fewer ranks, with a loss in\n"
     "their band.\n"

@@ -102,7 +102,7 @@ class BadInput(Chaos):
 
 
 class Survives(Chaos):
-    """With test_fifty..., 50 runs over the three modes in which jobs survive."""
+    """The tests called test_fifty... have 50 runs over the three ways to recover."""
 
     def test_fifty_faults_of_which_28_start_jobs_again(self):
         found = self.findings("--runs=28", "--seed=1", "--out=runs", *RESTART)
@@ -141,7 +141,7 @@ class Survives(Chaos):
         self.assert_nothing_left()
 
     def test_losses_without_the_same_bits(self):
-        """Only the loss can be compared then, so nothing is known of single samples."""
+        """Only the loss can be compared, so lost_samples is unknown."""
         found = self.findings("--runs=1", "--seed=7", "--faults=kill", "faults.on_lost_rank=replace", "launch.ranks=3", bits=False)
         self.assertEqual("replaced", found["rows"][0]["how"])
 

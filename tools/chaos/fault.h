@@ -34,15 +34,15 @@ struct Fault {
 
   bool loses_rank = false;       // with faults.on_lost_rank: shrink or replace, the others go on without the rank
   bool is_replaced = true;       // with replace, a process takes its place
-  bool hits_newcomer = false;    // and is killed as well, before another one does; makes no sense otherwise
+  bool hits_newcomer = false;    // the process in its place is killed, too, and a second one comes; needs replace
   bool before_step = false;      // happens before the step has computed anything, whatever event it is planned for
   bool ends_process = false;     // ranks that are threads of one process end together
   bool needs_processes = false;  // makes no sense for ranks that are threads of one process
   bool needs_peer = false;       // makes no sense for a single rank
   bool needs_mounts = false;     // this process mounts a file system that only it and its children see
   bool needs_hosts = false;      // ranks run on two virtual hosts
-  bool needs_tensors = false;    // changes copies that ranks have not in all runs; drawn only if it is named
-  bool needs_gradient = false;   // of each rank; ranks that train several virtual shards in a step have more than one
+  bool needs_tensors = false;    // changes copies that not all runs have on their ranks; drawn only if it is named
+  bool needs_gradient = false;   // changes the one gradient of a rank; with virtual shards, a rank has several
   bool at_checkpoint = false;    // happens in a step with a checkpoint
   bool is_shown = true;          // the run has to say something on standard error
   bool names_rank = false;       // this has to name the rank

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of runs, as judged by what they have written.
+// Judges runs by what they have written.
 #include "tools/chaos/judge.h"
 
 #include <gmock/gmock.h>

@@ -20,7 +20,7 @@ int end_orphans(const std::string& text, double seconds);
 /// and in its run folder unfinished checkpoints and notes of failures and losses.
 std::vector<std::string> leaks(const std::string& temporary_folder, const std::string& run_folder);
 
-/// Returns the paths of the files in a folder that other programs use as well, such as /dev/shm.
+/// Returns the paths of all files in a folder that other programs use as well, such as /dev/shm.
 std::set<std::string> files_of_all(const std::string& folder);
 
 /// Returns the files of this user in such a folder that are not among `before` and that no process has open or mapped.

@@ -21,8 +21,8 @@ struct Launching {
   const bench_train::Hosts* hosts = nullptr;  // the two hosts on which ranks run; null: train starts them here
   bool threads = false;                       // ranks are threads of one process
   bool shrinks = false;                       // ranks that are left go on without lost ones
-  bool replaces = false;                      // and processes take the places of these
-  bool same_on_fewer_ranks = false;           // and give the same bits (determinism: world_size_invariant)
+  bool replaces = false;                      // new processes take the places of lost ranks
+  bool same_on_fewer_ranks = false;           // the bits are the same on fewer ranks (world_size_invariant)
 };
 
 /// The folders of one run.

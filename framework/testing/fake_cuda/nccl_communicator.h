@@ -73,7 +73,7 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   std::atomic<bool> aborted_{false};
   std::atomic<int> outstanding_{0};  // operations on streams
   std::atomic<int> in_graphs_{0};    // operations that graphs have
-  std::mutex buffers_mutex_;         // acquired after that of the streams
+  std::mutex buffers_mutex_;         // locked after the mutex of the streams
   std::vector<std::weak_ptr<const Buffers>> buffers_;
   std::mt19937_64 dice_;
   std::thread thread_;
