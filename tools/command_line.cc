@@ -41,7 +41,8 @@ void check_join(CommandLine& line, const std::string& ranks) {
   if (line.join.empty()) return;
   line.join_ranks = to_count("ranks", ranks).value_or(1);
   if (line.join_ranks == 0) throw ConfigError("--ranks: a host joins with one rank at least");
-  const bool more = !line.config.empty() || !line.overrides.empty() || !line.run_dir.empty() || !line.init.url.empty();
+  const bool more = !line.config.empty() || !line.overrides.empty() || !line.run_dir.empty() ||
+                    !line.init.url.empty() || line.print_config;
   if (more) throw ConfigError("--join takes no other flag than --ranks: the job has its config and its run folder");
 }
 

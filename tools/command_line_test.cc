@@ -118,6 +118,7 @@ TEST(CommandLine, AHostJoinsWithNothingButItsRanks) {
   EXPECT_EQ(parse({"--join=node1:7000", "--ranks=4"}).join_ranks, 4);
   expect_refused({"--join=node1:7000", "a.yaml"}, "--join takes no other flag than --ranks");
   expect_refused({"--join=node1:7000", "seed=2"}, "--join takes no other flag than --ranks");
+  expect_refused({"--join=node1:7000", "--print_config"}, "--join takes no other flag than --ranks");
   expect_refused({"--join=node1:7000", "--ranks=0"}, "a host joins with one rank at least");
   expect_refused({"a.yaml", "--ranks=2"}, "--ranks goes with --join; set launch.ranks for a job");
 }
