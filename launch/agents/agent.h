@@ -27,8 +27,8 @@ inline constexpr int kWithoutLease = 75;
 /// The ranks have the same lease (set_lease_of_process()), so that they end as well if this process is stopped.
 /// With LocalLaunch::replacements, it tells the launcher of each process that has ended (rank_notice.h), and waits for
 /// orders even if it has no process, as long as all that it had were lost. `launch` has what all hosts have in common;
-/// `order` adds the rest. Returns the exit status of the agent otherwise:
-/// see run_share(). Throws ConfigError if this host does not see the log folder.
+/// `order` adds the rest. Returns kWithoutLease or the status that run_share() returns. Throws ConfigError if this host
+/// does not see the log folder.
 int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

@@ -54,8 +54,8 @@ class AgentLease {
   std::deque<std::pair<std::int64_t, Time>> sent_;  // beats that may extend the lease
 };
 
-/// The launcher's view of the lease of a host. A host is not silent before its first beat: starting it has other
-/// deadlines.
+/// The launcher's view of the lease of a host. A host is not silent before its first beat, unless that is expected:
+/// starting the ranks of a job has other deadlines.
 class HostBeats {
  public:
   using Clock = std::chrono::steady_clock;
@@ -63,6 +63,10 @@ class HostBeats {
   explicit HostBeats(std::chrono::nanoseconds lease) : limit_(silence_of_lost_host(lease)) {}
 
   void heard(Clock::time_point now) { last_ = now; }
+
+  /// Sets the time from which a host that has sent no beat yet counts as silent.
+  void expect_by(Clock::time_point time) { last_ = time; }
+
   bool is_silent(Clock::time_point now) const { return last_ && now - *last_ >= limit_; }
 
   /// Returns the seconds since the last beat.

@@ -59,6 +59,18 @@ TEST(HostBeats, AreMissedOnlyAfterTheFirst) {
   EXPECT_NEAR(beats.silent_for(start + seconds(3)), 3, 1e-9);
 }
 
+TEST(HostBeats, AreMissedIfTheFirstOneDoesNotComeInTime) {
+  const HostBeats::Clock::time_point due{seconds(100)};
+  const auto limit = silence_of_lost_host(seconds(5));
+  HostBeats none(seconds(5)), some(seconds(5));
+  none.expect_by(due);
+  EXPECT_FALSE(none.is_silent(due + limit - nanoseconds(1)));
+  EXPECT_TRUE(none.is_silent(due + limit));
+  some.expect_by(due);
+  some.heard(due - seconds(20));
+  EXPECT_TRUE(some.is_silent(due - seconds(20) + limit)) << "a beat has come";
+}
+
 // The agent sends a beat, the launcher gets it at once and answers, and the answer arrives at any time before the lease
 // of the agent is over.
 TEST(HostBeats, AreMissedOnlyWhenTheLeaseIsOver) {

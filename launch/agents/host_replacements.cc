@@ -75,11 +75,11 @@ bool HostReplacements::start(Newcomer newcomer, std::optional<HostRanks::Place> 
   if (!anyone_takes_part()) return false;  // the job is about to end
   const int most = std::max(options_.max_ranks, options_.replacements.ranks);
   if (!place || ranks_.running() >= most) {
-    const std::string who =
-        newcomer.in_place_of == kNobody ? "a rank that was to join" : "rank " + std::to_string(newcomer.in_place_of);
-    print_to_console("No process takes the place of " + who + ": " +
-                     (place ? std::to_string(most) + " ranks are there, and no more may be (faults.max_ranks)"
-                            : "no host has a free slot (launch.hosts)"));
+    const std::string what = newcomer.in_place_of == kNobody
+                                 ? "A rank of a host that has joined is not started: "
+                                 : "No process takes the place of rank " + std::to_string(newcomer.in_place_of) + ": ";
+    print_to_console(what + (place ? std::to_string(most) + " ranks are there, and no more may be (faults.max_ranks)"
+                                   : "no host has a free slot (launch.hosts)"));
     return false;
   }
   newcomer.local_rank = place->slot;

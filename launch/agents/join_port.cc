@@ -60,16 +60,16 @@ std::string JoinPort::invitation() const {
          "train --join " + address_;
 }
 
-std::vector<JoinPort::Peer> JoinPort::admit() {
-  std::vector<Peer> peers;
+std::optional<JoinPort::Peer> JoinPort::admit() {
   while (auto peer = listener_->next(std::chrono::steady_clock::now())) {
     try {
-      peers.push_back({.socket = std::move(peer->socket), .request = parse_join_request(peer->claim)});
+      JoinRequest request = parse_join_request(peer->claim);
+      return Peer{.socket = std::move(peer->socket), .request = std::move(request)};
     } catch (const DataError& error) {
       log_warning() << "a host that knows the secret cannot join: " << error.what();
     }
   }
-  return peers;
+  return std::nullopt;
 }
 
 }  // namespace phalanx

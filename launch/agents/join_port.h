@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "framework/base/authenticating_listener.h"
 #include "framework/base/descriptor.h"
@@ -38,9 +37,9 @@ class JoinPort {
   /// Returns a line that says how to join.
   std::string invitation() const;
 
-  /// Goes on with all connections, and returns the hosts that have been admitted. Does not block. To be called every
-  /// 50 ms or so.
-  std::vector<Peer> admit();
+  /// Goes on with all connections, and returns the next host that has been admitted, or nothing if there is none yet.
+  /// Does not block. To be called every 50 ms or so. Throws CommError::kSystem if the port fails.
+  std::optional<Peer> admit();
 
  private:
   std::string address_file_, secret_file_;  // empty: this file does not exist

@@ -29,7 +29,7 @@ Joins::Joins(const HostRanks& ranks, Options options)
 }
 
 void Joins::look() {
-  for (auto& peer : port_.admit()) take(std::move(peer));
+  if (auto peer = port_.admit()) take(*std::move(peer));
 }
 
 // Returns why a host cannot join; empty: it can.
@@ -52,19 +52,24 @@ void Joins::take(JoinPort::Peer peer) {
   JoinRequest& request = peer.request;
   request.host = printable(request.host);
   const std::string refusal = why_not(request);
-  if (!refusal.empty()) {
-    print_to_console("Host " + request.host + " cannot join: " + refusal);
-    const std::string text = to_text(JoinAnswer{.refusal = refusal});  // fits into the buffer of a new connection
-    (void)::send(peer.socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return;
-  }
+  if (!refusal.empty()) return refuse(peer, refusal);
   request.ranks = std::min({request.ranks, options_.max_ranks - ranks_.running(), kMostJoined - joined_});
+  try {
+    JoinAnswer answer = options_.answer();
+    answer.token_file = options_.token_file;
+    answer.token = token_;
+    options_.join(request, peer.socket, to_text(answer));
+  } catch (const Error& error) {  // the job goes on without this host
+    return refuse(peer, error.what());
+  }
   joined_ += request.ranks;
-  JoinAnswer answer = options_.answer();
-  answer.token_file = options_.token_file;
-  answer.token = token_;
   print_to_console("Host " + request.host + " joins, with ranks: " + std::to_string(request.ranks));
-  options_.join(request, std::move(peer.socket), to_text(answer));
+}
+
+void Joins::refuse(const JoinPort::Peer& peer, const std::string& why) {
+  print_to_console("Host " + peer.request.host + " cannot join: " + why);
+  const std::string text = to_text(JoinAnswer{.refusal = why});  // fits into the buffer of a new connection
+  (void)::send(peer.socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace phalanx

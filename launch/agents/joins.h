@@ -28,8 +28,8 @@ class Joins {
     std::function<JoinAnswer()> answer{};
 
     /// Makes a host one of the job, with an agent at this connection, which gets `answer` first, and starts ranks
-    /// there.
-    std::function<void(const JoinRequest& request, Descriptor socket, const std::string& answer)> join{};
+    /// there. If it throws Error, the host does not join.
+    std::function<void(const JoinRequest& request, const Descriptor& socket, const std::string& answer)> join{};
   };
 
   /// `ranks` must outlive the object. Throws what JoinPort() throws, and Error if the token cannot be written.
@@ -37,12 +37,14 @@ class Joins {
 
   std::string invitation() const { return port_.invitation(); }
 
-  /// Answers hosts that ask. Does not block. To be called every 50 ms or so.
+  /// Answers the next host that asks: the ranks of each one are counted before the next one is answered. Does not
+  /// block. To be called every 50 ms or so. Throws CommError::kSystem if the port fails.
   void look();
 
  private:
   std::string why_not(const JoinRequest& request) const;
   void take(JoinPort::Peer peer);
+  static void refuse(const JoinPort::Peer& peer, const std::string& why);
 
   const HostRanks& ranks_;
   Options options_;

@@ -70,6 +70,17 @@ int become(const std::vector<char*>& command, int socket, bool with_output) {
   return 127;
 }
 
+// Closes all descriptors of this process but its standard streams and these two.
+void close_others(int one, int other) {
+  const auto [low, high] = std::minmax({static_cast<unsigned>(one), static_cast<unsigned>(other)});
+  const auto close = [](unsigned first, unsigned last) {
+    if (first <= last) ::close_range(first, last, 0);
+  };
+  close(STDERR_FILENO + 1, low - 1);
+  close(low + 1, high - 1);
+  close(high + 1, ~0U);
+}
+
 // The agents, and the sockets by which this process speaks with them.
 class Agents {
  public:
@@ -147,12 +158,22 @@ class Agents {
                                   .max_ranks = options_.join.max_ranks,
                                   .token_file = meeting_->path() + "/token",
                                   .answer = [this] { return answer_for_joining(); },
-                                  .join = [this](const JoinRequest& request, Descriptor connection,
+                                  .join = [this](const JoinRequest& request, const Descriptor& connection,
                                                  const std::string& answer) { join(request, connection, answer); }});
     print_to_console(joins_->invitation());
     supervisor_->repeat(kLookForHosts, [this] {
-      if (!supervisor_->interrupted()) joins_->look();
+      if (joins_ && !supervisor_->interrupted()) look_for_joining_hosts();
     });
+  }
+
+  // The job goes on if its port fails.
+  void look_for_joining_hosts() {
+    try {
+      joins_->look();
+    } catch (const Error& error) {
+      print_to_console(std::string("No host can join any more: ") + error.what());
+      joins_.reset();
+    }
   }
 
   JoinAnswer answer_for_joining() const {
@@ -163,14 +184,18 @@ class Agents {
   }
 
   // A process of this host passes on what this one and the agent of a host that joins tell each other. A separate
-  // process group keeps the terminal's signals away.
+  // process group keeps the terminal's signals away. It closes what it has inherited: its copies of other hosts'
+  // connections would keep these open after their ends.
   void join(const JoinRequest& request, const Descriptor& connection, const std::string& answer) {
-    const std::size_t host = ranks_.add(request.host, request.ranks);
+    const std::size_t host = ranks_.hosts();  // its index, once there is a process that speaks with it
     start(host, [&](const Descriptor& socket) {
       ::setpgid(0, 0);
+      close_others(socket.get(), connection.get());
       return relay(socket, connection, answer);
     });
+    ranks_.add(request.host, request.ranks);
     agents_.back().joined = true;
+    agents_.back().beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
     replacing_->join(host, request.ranks);
   }
 
@@ -217,7 +242,10 @@ class Agents {
     const auto running = [&](std::size_t i) { return supervisor_->is_running(static_cast<int>(i)); };
     std::size_t agent = 0;
     while (agent < agents_.size() && (agents_[agent].host != host || !running(agent))) ++agent;
-    if (agent == agents_.size()) start(host, {.host = ranks_.name(host)});
+    if (agent == agents_.size()) {
+      start(host, {.host = ranks_.name(host)});
+      agents_.back().beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
+    }
     send(agent, order + "\n");
   }
 
@@ -310,6 +338,7 @@ class Agents {
   // others go on.
   bool lose_host(const Supervisor::End& end) {
     Agent& agent = agents_[static_cast<std::size_t>(end.child)];
+    read(static_cast<std::size_t>(end.child));  // it may have ended after the last look at what it says
     const bool spare =
         replacing_ && !replacing_->takes_part(agent.host) && are_lost(agent.host, lost_ranks(options_.log_folder));
     if (!spare && (has_own_status(end) || !training_has_begun(options_.log_folder))) return false;
@@ -333,6 +362,7 @@ class Agents {
   // unless it had joined.
   void note_end(const Supervisor::End& end) {
     const Agent& agent = agents_[static_cast<std::size_t>(end.child)];
+    read(static_cast<std::size_t>(end.child));
     if (!agent.lost && !agent.released) {
       replacing_->lose(agent.host, "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/agent.joined);
     }
@@ -414,7 +444,12 @@ class Agents {
   }
 
   static constexpr milliseconds kLookForHosts{50};  // that join
-  static constexpr int kMostParts = 256;            // 1 MiB, more than the system keeps for a socket
+
+  // The time that an agent which is started in a running job has to send its first beat. A program that lies on a slow
+  // file system takes long to start.
+  static constexpr std::chrono::seconds kStartOfAgent{120};
+
+  static constexpr int kMostParts = 256;  // 1 MiB, more than the system keeps for a socket
 
   const AgentsLaunch& options_;
   const std::chrono::nanoseconds lease_;  // length

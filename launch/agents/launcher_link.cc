@@ -39,7 +39,6 @@ void LauncherLink::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-// Sends no beat any more once the lease is over or the launcher is gone: the agent ends its ranks.
 void LauncherLink::run() {
   while (true) {
     milliseconds nap{0};
@@ -65,10 +64,12 @@ LauncherLink::News LauncherLink::take() {
   return std::exchange(unread_, {});
 }
 
+// Sends no beat any more once the lease is over or the launcher is gone: the agent ends its ranks. If they take longer
+// than the lease because they wait for a disk, the launcher was not silent.
 void LauncherLink::move() {
   if (!ended_) read_input();
   const auto now = boot_time();
-  if (over_ || now < std::min(next_beat_, lease_.end())) return;
+  if (ended_ || over_ || now < std::min(next_beat_, lease_.end())) return;
   if (now >= lease_.end()) {
     over_ = true;
     news_.raise();

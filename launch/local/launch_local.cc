@@ -108,9 +108,11 @@ class LostProcesses {
   // the ranks that are not lost, or their most serious one; kDone: all are lost.
   int conclude(const std::vector<Supervisor::End>& ends) const {
     std::map<int, int> statuses;  // by rank
+    const auto noted = lost_ranks(options_.log_folder);
     for (const auto& end : ends) {
       const int rank = numbers_.of(end.child), status = exit_status_of(end.status);
-      if (contains(lost_, rank)) continue;
+      // A lost rank may have hung until this process has killed it.
+      if (contains(lost_, rank) || (end.by_supervisor && contains(noted, rank) && !has_ended_job(rank))) continue;
       statuses[rank] = status;
       if (!is_failure(status) || end.by_supervisor || failure_left_by(rank, options_.log_folder)) continue;
       const auto taken = std::ranges::find(ending_, rank, &Failure::rank);
@@ -133,9 +135,6 @@ class LostProcesses {
   // rank that has ended the job counts, even if the others have noted it as lost meanwhile.
   void settle(std::vector<RankEnd>& ends, std::vector<Failure>& failures) const {
     const auto lost = take_lost_ranks(options_.log_folder);
-    const auto has_ended_job = [this](int rank) {
-      return std::ranges::find(ending_, rank, &Failure::rank) != ending_.end();
-    };
     const auto is_lost = [&](int rank) { return contains(lost, rank) && !has_ended_job(rank); };
     std::erase_if(failures, [&](const Failure& one) { return is_lost(one.rank) || contains(described_, one.rank); });
     for (const auto& one : ending_) {
@@ -147,6 +146,8 @@ class LostProcesses {
   }
 
  private:
+  bool has_ended_job(int rank) const { return std::ranges::find(ending_, rank, &Failure::rank) != ending_.end(); }
+
   void describe(const Supervisor::End& end, const std::string& message) const {
     write_failure(options_.log_folder,
                   {.rank = numbers_.of(end.child), .host = host_name(), .message = message, .time = end.time});

@@ -63,10 +63,10 @@ struct LocalLaunch {
 /// running, they are ended. A rank that is stopped (SIGSTOP) for `lost_after` seconds while another one runs is killed.
 ///
 /// With `replacements`, a process is started for each lost rank, and for each that ends with kDone after it has been
-/// noted as lost, up to this number of processes. Its rank is the number
-/// of processes started before. PHALANX_MEETING_FOLDER names the meeting folder for all ranks, and PHALANX_NEWCOMER
-/// describes the newcomer to itself (meeting_folder.h). A newcomer that fails before it takes part is lost, and
-/// replaced as well. Newcomers that wait end when all others have ended.
+/// noted as lost, up to this number of processes. Its rank is the number of processes started before.
+/// PHALANX_MEETING_FOLDER names the meeting folder for all ranks, and PHALANX_NEWCOMER describes the newcomer to itself
+/// (meeting_folder.h). A newcomer that fails before it takes part is lost, and replaced as well. Newcomers that wait
+/// end when all others have ended.
 ///
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
 /// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -26,6 +27,7 @@
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
+#include "launch/failure/loss.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/end_of_run.h"
@@ -166,6 +168,12 @@ std::string describe_end_of_launcher(const std::string& end, const std::string& 
   return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
 }
 
+// Returns true if there is a failure of a rank without which the others have not gone on.
+bool any_has_failed(const std::string& log_folder) {
+  return std::ranges::any_of(read_failures(log_folder),
+                             [&](const Failure& one) { return !is_noted_as_lost(one.rank, log_folder); });
+}
+
 // Takes the status with which the ranks have ended the run (note_end_of_run()). If nothing explains why mpirun has
 // ended with status 0, waits for the note, or for a failure, as long as a network file system may take to show it.
 std::optional<int> take_noted_end(const MpiLaunch& options, const std::string& spare, bool unexplained) {
@@ -173,7 +181,7 @@ std::optional<int> take_noted_end(const MpiLaunch& options, const std::string& s
       Supervisor::Clock::now() + (unexplained && !options.hosts.empty() ? kLateFiles : milliseconds(0));
   while (true) {
     if (const auto status = take_end_of_run(options.log_folder, spare)) return status;
-    if (Supervisor::Clock::now() >= deadline || !read_failures(options.log_folder).empty()) return std::nullopt;
+    if (Supervisor::Clock::now() >= deadline || any_has_failed(options.log_folder)) return std::nullopt;
     std::this_thread::sleep_for(kLookForLateFiles);
   }
 }
