@@ -73,6 +73,10 @@ class [[nodiscard]] Work {
   bool waited_ = false;
 };
 
+/// Waits for both, also if the first one fails. Then throws the error of the first one, and logs that of the second
+/// one.
+void wait_both(Work& first, Work& second);
+
 /// Waits for each in turn. All of them must have been launched before this call.
 void wait_all(std::vector<Work>& works);
 
