@@ -17,10 +17,8 @@ class Exchange final : public Work::State, public Abandonable {
  public:
   Exchange(Work received, Work sent) : received_(std::move(received)), sent_(std::move(sent)) {}
 
-  void wait() override {
-    received_.wait();
-    sent_.wait();
-  }
+  // After a message of another size, the group goes on.
+  void wait() override { wait_both(received_, sent_); }
   void synchronize() override {
     received_.synchronize();
     sent_.synchronize();

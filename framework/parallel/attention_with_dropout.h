@@ -33,9 +33,9 @@ inline constexpr std::int64_t kAttentionBlockBytes = std::int64_t{16} << 20;
 
 /// Computes a block of the weights at a time (Rabe and Staats 2021, Self-attention Does Not Need O(n^2) Memory,
 /// arXiv:2112.05682): those of whole samples, or of some queries of one sample. Backward computes them and their
-/// factors again from query, key and value, as in FlashAttention (Dao 2023, arXiv:2307.08691). A block has all keys of
-/// its queries, so its softmax is computed at once, and the sums of exponentials need not be kept. Softmax, dropout and
-/// sums over blocks are float32 at least.
+/// factors again from query, key and value, as in FlashAttention-2 (Dao 2023, arXiv:2307.08691). A block has all keys
+/// of its queries, so its softmax is computed at once, and the sums of exponentials need not be kept. Softmax, dropout
+/// and sums over blocks are float32 at least.
 ///
 /// Memory: autograd keeps query, key and value. Forward and backward have about five temporaries of `block_bytes`
 /// (about ten on devices, which draw the factors with integers of 64 bits), or of one query of a sample if that is

@@ -132,7 +132,9 @@ StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<L
   StartedServers started;
   if (links && !links->need_servers()) serves = false;
   started.all.links = std::move(links);
-  started.all.secret = broadcast_text(group.rank() > 0 ? "" : kept.secret.empty() ? random_text() : kept.secret, group);
+  std::string secret;
+  if (group.rank() == 0) secret = kept.secret.empty() ? random_text() : kept.secret;
+  started.all.secret = broadcast_text(secret, group);
   const auto hosts = all_gather_text(host_key(), group);
   const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
   const std::string host = one_host ? "" : own_address(group).text;

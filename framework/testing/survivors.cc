@@ -74,6 +74,8 @@ TEST(Survivors, AreNotKeptWaitingByARankThatAnExceptionInterrupts) {
         const auto later = error_of([&] { group->send(at::zeros({5}), 1).wait(); });
         EXPECT_EQ(later.kind(), Kind::kPeerLost);
         EXPECT_TRUE(contains(later, "this rank has left the group because of another exception")) << later.what();
+        const auto body = [] { ADD_FAILURE() << "would take the place of an operation that this rank has left"; };
+        EXPECT_EQ(error_of([&] { group->run({.op = Op::kCustom}, body).wait(); }).kind(), Kind::kPeerLost);
       }
     } else if (world->rank() == 1) {
       EXPECT_EQ(error_of([&] { group->recv(at::zeros({5}), 0).wait(); }).kind(), Kind::kPeerLost);

@@ -111,7 +111,8 @@ class Survival {
                         .timeout = group_.timeout(),
                         .endpoint = group_.transport().endpoint(),
                         .standing = {.control = group_.transport().standing().control, .view = view_},
-                        .check = [this] { check(); }};
+                        .check = [this] { check(); },
+                        .lasting_check = group_.transport().check()};
     try {
       return connect(member, group_.transport().device(), [this](const std::string& own) { return exchange(own); });
     } catch (const CommError& error) {

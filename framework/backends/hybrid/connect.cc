@@ -56,6 +56,14 @@ CommunicatorPtr connect_all(const std::string& backend, const ConnectOptions& op
   return Backends::Choice(backend).make(all);
 }
 
+// Returns the numbers in the job of the ranks of this host.
+std::vector<int> numbers_of_host(const std::vector<int>& numbers, const Level& hosts) {
+  std::vector<int> own = hosts.groups.at(static_cast<std::size_t>(hosts.group));
+  if (numbers.empty()) return own;
+  for (int& rank : own) rank = numbers.at(static_cast<std::size_t>(rank));
+  return own;
+}
+
 CommunicatorPtr connect_host(const std::string& backend, const ConnectOptions& options, const Level& hosts) {
   const int rank = hosts.intra->rank();
   const int size = hosts.intra->size();
@@ -65,7 +73,8 @@ CommunicatorPtr connect_host(const std::string& backend, const ConnectOptions& o
                                       .store = meeting.store(),
                                       .timeout = options.timeout,
                                       .progress_thread = options.progress_thread,
-                                      .check = options.check});
+                                      .check = options.check,
+                                      .numbers = numbers_of_host(options.numbers, hosts)});
   meeting.close(*hosts.intra);
   return connected;
 }

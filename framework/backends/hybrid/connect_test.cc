@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "framework/backends/testing/run_hybrid.h"
 #include "framework/base/error.h"
 #include "framework/collectives/testing/equivalence.h"
+#include "framework/comm/launch/host_lease.h"
 
 namespace phalanx::hybrid {
 namespace {
@@ -257,6 +259,30 @@ TEST(Hybrid, ACheckEndsTheWaitForARankThatDoesNotSayWhereItIs) {
   } catch (const CommError& error) {
     EXPECT_STREQ(error.what(), "enough");
   }
+}
+
+// The ranks have other numbers in a job that has lost ranks, and on the second host of any job.
+TEST(Hybrid, TheGroupOfAHostKnowsItsRanksByTheirNumbersInTheJob) {
+  const StorePtr store = make_hash_store(Seconds(60));
+  const auto connect_rank = [&](int rank) {
+    const ConnectOptions options{.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+                                 .store = store,
+                                 .timeout = Seconds(60),
+                                 .numbers = {3, 4}};
+    return connect({.intra = "gloo", .inter = "gloo"}, options, "a");
+  };
+  auto other = std::async(std::launch::async, connect_rank, 1);
+  const CommunicatorPtr host = connect_rank(0), peer = other.get();
+  const auto lease = std::make_shared<HostLease>(5, boot_time() + std::chrono::hours(1));
+  set_lease_of_process(lease);
+  lease->declare_ended(4);
+  try {
+    host->barrier().wait();
+    ADD_FAILURE();
+  } catch (const CommError& error) {
+    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost) << error.what();
+  }
+  set_lease_of_process(nullptr);
 }
 
 TEST(Hybrid, LevelsWithoutHostAreRefused) {

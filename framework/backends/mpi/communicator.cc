@@ -112,7 +112,10 @@ Work MpiCommunicator::launch_message(at::Tensor tensor, const Call& call) {
 
 Work MpiCommunicator::run(const Call& call, std::function<void()> body) {
   group().next_sequence();
-  return enqueue(call, [self = shared_from_this(), body = std::move(body)] { body(); });
+  return enqueue(call, [self = shared_from_this(), body = std::move(body)] {
+    self->group().throw_if_broken();  // the body may use other groups only
+    body();
+  });
 }
 
 // MPI_Comm_split has no timeout. After a barrier it needs none, since all ranks are about to call it.

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <future>
@@ -253,20 +254,23 @@ TEST(SharedMemory, ACheckEndsTheWaitsOfAGroupAndOfItsParts) {
                                    if (enough) throw CommError(CommError::Kind::kTimeout, "enough");
                                  }};
     const auto world = connect("apart", options, std::make_unique<HeapFabric>(Reach::kBlocks));
-    return std::pair(world, world->split(0, 0));
+    return std::array<CommunicatorPtr, 3>{world, world->split(0, 0), world->split(0, 0)};
   };
   auto other = std::async(std::launch::async, connect_rank, 1);
-  const auto [world, part] = connect_rank(0);
+  const auto [world, part, second] = connect_rank(0);
   const auto peer = other.get();
   enough = true;
-  for (const auto& group : {part, world}) {
+  const auto expect_end = [](Work work) {
     try {
-      group->barrier().wait();
+      work.wait();
       ADD_FAILURE();
     } catch (const CommError& error) {
       EXPECT_STREQ(error.what(), "enough");
     }
-  }
+  };
+  expect_end(part->barrier());
+  expect_end(second->recv(at::zeros({3}), 1));
+  expect_end(world->barrier());
 }
 
 // Messages that were sent completely are received even if the sender is gone, however many slots they take.

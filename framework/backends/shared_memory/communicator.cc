@@ -135,7 +135,10 @@ void SharedMemoryCommunicator::await(Transfer& transfer) {
 }
 
 Work SharedMemoryCommunicator::run(const Call& call, std::function<void()> body) {
-  return enqueue(call, [self = shared_from_this(), body = std::move(body)] { body(); });
+  return enqueue(call, [self = shared_from_this(), body = std::move(body)] {
+    self->group_->throw_if_broken();  // the body may use other groups only
+    body();
+  });
 }
 
 template <class Run>

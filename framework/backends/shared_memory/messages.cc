@@ -125,7 +125,7 @@ void Messages::record_wait(Transfer& transfer) {
 void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   const char* loss = group_.loss_of(transfer.peer());
   const bool late = seconds >= group_.options().timeout.count();
-  if (loss == nullptr && !late) return;
+  if (loss == nullptr && !late) return call_check();
   {
     const std::lock_guard lock(mutex_);
     // Before it ended, the peer may have sent this message, or taken all of it.
@@ -144,6 +144,16 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   }
   group_.fail_between_calls(
       CommError(loss != nullptr ? CommError::Kind::kPeerLost : CommError::Kind::kTimeout, text.str()));
+}
+
+void Messages::call_check() {
+  const auto& check = group_.options().check;
+  if (!check) return;
+  try {
+    check();
+  } catch (const CommError& error) {
+    group_.fail_between_calls(error);
+  }
 }
 
 // The group is broken, so missing messages will never arrive.

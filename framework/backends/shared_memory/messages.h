@@ -68,6 +68,7 @@ class Messages {
   void complete(Transfer& transfer, std::exception_ptr error = nullptr);
   void record_wait(Transfer& transfer);
   void give_up_if_lost(Transfer& transfer, double seconds);
+  void call_check();
   void abandon_all();
   std::string describe(const Transfer& transfer) const;
 

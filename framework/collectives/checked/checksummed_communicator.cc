@@ -44,10 +44,8 @@ class CheckedMessage : public Work::State, public Abandonable {
   CheckedMessage(Work message, Work checksum, at::Tensor value)
       : message_(std::move(message)), checksum_(std::move(checksum)), value_(std::move(value)) {}
 
-  void wait() override {
-    message_.wait();
-    checksum_.wait();
-  }
+  // After a message of another size, the group goes on.
+  void wait() override { wait_both(message_, checksum_); }
   bool done() const override { return message_.done() && checksum_.done(); }
   void abandon() override {}
 

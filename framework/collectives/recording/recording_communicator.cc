@@ -10,6 +10,7 @@
 #include "framework/collectives/recording/failure.h"
 #include "framework/collectives/recording/input_digest.h"
 #include "framework/collectives/recording/operation_memory.h"
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/measured_inputs.h"
 
 namespace phalanx::recording {
@@ -91,8 +92,8 @@ struct RecordingCommunicator::Counters {
   std::map<Stream, std::uint64_t> launched;
 };
 
-/// A receive that is recorded when the message is there.
-class RecordingCommunicator::ReceivedMessage final : public Work::State {
+/// A receive that is recorded when the message is there, or when its error is thrown. One that is abandoned is not.
+class RecordingCommunicator::ReceivedMessage final : public Work::State, public Abandonable {
  public:
   ReceivedMessage(Work work, at::Tensor message, PendingRecord pending)
       : work_(std::move(work)), message_(std::move(message)), pending_(std::move(pending)) {}
@@ -110,6 +111,7 @@ class RecordingCommunicator::ReceivedMessage final : public Work::State {
     message_.reset();
   }
   bool done() const override { return recorded_; }
+  void abandon() override {}  // destroying the message abandons it
 
  private:
   Work work_;

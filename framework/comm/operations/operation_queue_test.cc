@@ -115,6 +115,13 @@ TEST_F(Operations, LeaveNothingIfTheyHaveRunWhenAnExceptionDestroysTheirWork) {
   EXPECT_EQ(order_, std::vector{1});
 }
 
+TEST_F(Operations, OfAPairAreBothRunIfTheFirstFails) {
+  Work first = launch([] { throw std::runtime_error("first"); });
+  Work second = queue_.launch(*group_, kCall, [this] { order_.push_back(2); }, [] { ADD_FAILURE(); });
+  EXPECT_THROW(wait_both(first, second), std::runtime_error);
+  EXPECT_EQ(order_, std::vector{2});
+}
+
 // An operation owns the objects it works on until it is complete, and no longer.
 TEST_F(Operations, ReleaseWhatTheyOwnWhenTheyAreDone) {
   auto tensor = std::make_shared<int>(1);
