@@ -131,6 +131,9 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint(join + "6}, backend: inproc"), ::testing::HasSubstr("set backend: auto, gloo or hybrid"));
   EXPECT_THAT(complaint(join + "6}, train: {global_batch_size: 5}"),
               ::testing::HasSubstr("faults.max_ranks: 6 ranks cannot divide a batch of 5 samples"));
+  const std::string in_memory = "framework: {selection: [{op: all_reduce, backend: in_memory}]}";
+  EXPECT_EQ(complaint(replace + ", " + in_memory), "");
+  EXPECT_THAT(complaint(join + "6}, " + in_memory), ::testing::HasSubstr("remove these rules"));
   EXPECT_EQ(complaint(join + "6}, train: {global_batch_size: 5}, mesh: {tensor: 2}"), "");
   EXPECT_EQ(complaint(join + "6, batch: per_rank}, train: {global_batch_size: 4}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 1}, faults: {on_lost_rank: replace, max_ranks: 2}, strategy: single"),

@@ -33,9 +33,10 @@ bool connects_hosts(const std::string& backend) {
   return backend == "auto" || traits.connects_hosts || traits.shared == BackendTraits::Memory::kWithinHosts;
 }
 
-// Returns true if a rule of framework.selection names the backend of all other operations. A second one could not be
-// rebuilt.
+// Returns true if a rule of framework.selection names the backend of all other operations, also once other hosts have
+// joined. A second one could not be rebuilt.
 bool is_only_backend(const std::string& of_rule, const ExperimentConfig& config) {
+  if (config.faults.lets_join(config.launch.ranks)) return of_rule == kOwn || of_rule == config.backend;
   const auto world = on_several_hosts(config.launch) ? WorldKind::kHosts : WorldKind::kOneHost;
   if (config.backend == "auto") return of_rule == kOwn || backend_traits(of_rule).automatic == world;
   return of_rule == kOwn || of_rule == config.backend;

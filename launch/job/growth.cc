@@ -23,7 +23,8 @@ using nlohmann::json;
 
 // The newcomers have loaded their data, and the others come from the same step, so they meet within milliseconds.
 constexpr std::chrono::seconds kDeadline{10};
-constexpr std::chrono::milliseconds kLook{1};
+constexpr std::chrono::milliseconds kPoll{1};   // for the arrival of one rank
+constexpr std::chrono::milliseconds kLook{10};  // for what ends an attempt: a look for each rank
 
 // Ends the waits of an attempt that cannot succeed any more. Thread-safe.
 class AttemptWatch {
@@ -65,7 +66,7 @@ void wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, AttemptW
   for (int rank = 0; rank < attempt.size(); ++rank) {
     while (!meeting.has_arrived(attempt, rank)) {
       watch.check();
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kPoll);
     }
   }
 }

@@ -388,7 +388,11 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
   auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
   if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
-  meeting.note_part(*attempt);
+  try {
+    meeting.note_part(*attempt);
+  } catch (const Error& error) {  // the first rank notes it, too
+    log_warning() << "cannot note that this rank takes part: " << error.what();
+  }
   ShrinkingWorld joined(*std::move(connections), rank, config);
   joined.started_ = static_cast<int>(config.launch.ranks);
   joined.use_members_of(*attempt);

@@ -219,7 +219,8 @@ void wait_for_launcher(Supervisor::Policy& policy, const Numbers& numbers, const
   const auto all_lost = std::make_shared<bool>(true);
   policy.ended = [&, all_lost, is_lost = policy.is_lost](const Supervisor::End& end) {
     const int number = numbers.of(end.child);
-    const bool goes = has_left(end, numbers, notes, is_lost) || lost.has(number);
+    const bool ended_as_lost = end.by_supervisor && failed(end.status) && is_lost(end.child);  // it hung
+    const bool goes = has_left(end, numbers, notes, is_lost) || lost.has(number) || ended_as_lost;
     *all_lost = *all_lost && goes;
     if (share && share->ended) share->ended(number, goes);
   };
