@@ -8,6 +8,7 @@
 #include "framework/collectives/steps.h"
 #include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/arguments.h"
+#include "framework/comm/operations/wait_both.h"
 
 namespace phalanx {
 namespace {

@@ -12,6 +12,7 @@
 #include "framework/base/storage/crc32c.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/operations/abandonable.h"
+#include "framework/comm/operations/wait_both.h"
 
 namespace phalanx {
 namespace {

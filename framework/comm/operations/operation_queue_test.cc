@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "framework/comm/operations/wait_both.h"
+
 namespace phalanx {
 namespace {
 

@@ -29,20 +29,6 @@ void Work::finish() noexcept {
   }
 }
 
-void wait_both(Work& first, Work& second) {
-  try {
-    first.wait();
-  } catch (...) {
-    try {
-      second.wait();
-    } catch (const std::exception& error) {
-      log_info() << "the second of two operations failed, too: " << error.what();
-    }
-    throw;
-  }
-  second.wait();
-}
-
 void wait_all(std::vector<Work>& works) {
   for (auto& work : works) work.wait();
 }
