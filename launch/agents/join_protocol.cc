@@ -26,9 +26,9 @@ std::string dumped(const json& fields) { return fields.dump(-1, ' ', false, json
 }  // namespace
 
 HandshakeProtocol join_protocol() {
-  return {.client_opening = "phalanx joins a job 1\n",
-          .server_opening = "phalanx has a job   1\n",
-          .identity = "phalanx job",
+  return {.client_opening = "phalanx join 1?",
+          .server_opening = "phalanx join 1!",
+          .identity = "phalanx join 1",
           .claim_bytes = kClaimBytes};
 }
 

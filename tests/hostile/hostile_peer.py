@@ -145,9 +145,11 @@ class Page:
 
 
 def protocols(secret, address):
-    """Returns the clients of all protocols for a port. The rank that the peer of gloo claims to be does not exist."""
+    """Returns the clients of all protocols for a port. The rank that the peer of gloo claims to be does not exist, and the
+    request of the host that joins has no fields."""
     return [Handshake("store", b"phalanx store 1", secret),
             Handshake("gloo", b"phalanx gloo 1", keyed_hash(secret, b"gloo", b"world"), b"%010d%010d" % (999, 0)),
+            Handshake("join", b"phalanx join 1", secret, b"{}".ljust(1024)),  # launch/agents/join_protocol.cc
             ServerGreeting(secret), Page(secret, address)]
 
 
@@ -202,7 +204,7 @@ def assert_ends(connection, answer=b""):
 
 def is_greeting(answer):
     """Returns True if the answer has a nonce, and perhaps a refusal, but no proof."""
-    for opening in (b"phalanx store 1!", b"phalanx gloo 1!"):
+    for opening in (b"phalanx store 1!", b"phalanx gloo 1!", b"phalanx join 1!"):
         if answer.startswith(opening):
             return answer[len(opening) + 64:] in (b"", REFUSAL)
     return answer.startswith(b"PHPS") and len(answer) == ServerGreeting.header.size + 64
@@ -245,6 +247,7 @@ def malformed(address, _):
     noise = random.Random(1)
     for text in (b"\n", b"GET / HTTP/1.0\r\n\r\n", noise.randbytes(500), struct.pack("<QQQQQQ", 48, 0, 0, 0, 0, 0),
                  b"phalanx store 1?" + noise.randbytes(128), b"phalanx gloo 1?" + noise.randbytes(200),
+                 b"phalanx join 1?" + noise.randbytes(2000),
                  b"HEAD * HTTP/9\r\nHost:\r\n\r\n", HTTP_REQUEST + b"Authorization: Digest username=\"\r\n\r\n",
                  ServerGreeting.header.pack(0x53504850, ServerGreeting.protocol, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 1 << 62,
                                             1 << 30, 0)):

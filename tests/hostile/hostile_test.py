@@ -272,6 +272,34 @@ class Hostile(ProgramTest):
         self.assertLessEqual(len({host for host, _ in attacker.found}), 2, "the loopback address, and one of this host")
         self.assert_logs_of_ranks_are_short(started, seconds)
 
+    def test_port_at_which_hosts_join(self):
+        settings = {"launch.ranks": 2, "backend": "gloo", "strategy": "all_reduce", "faults.on_lost_rank": "replace",
+                    "faults.max_ranks": 3, **LONG}
+
+        def train(run):
+            return self.train(*sets(SHORT, settings, name=run), run=run, environment={"PHALANX_JOB_SECRET": SECRET})
+
+        begin = time.monotonic()
+        self.assert_trained([train("calm")], settings, "calm")
+        calm = time.monotonic() - begin
+        attacker, begin = self.attacker(again=True), time.monotonic()
+        process = train("besieged")
+        attacker.pids = [process.pid]  # of the launcher; its ranks have others
+        self.assert_trained([process], settings, "besieged")
+        seconds = time.monotonic() - begin
+        self.assertLess(seconds, 3 * calm + LATE)
+        print(f"{seconds:.1f} s, {calm:.1f} s without an attack")
+        attacker.end()
+        self.assertEqual([], attacker.problems())
+        self.assertEqual(1, len(attacker.found), attacker.report())
+        door = attacker.found.pop()
+        for attack in ("wrong_secret", "garbage"):
+            with self.subTest(attack):
+                self.assertEqual({"join"}, attacker.reached(door, attack), attacker.report())
+        self.assertEqual(2, self.run_folder("besieged").summary["ranks"])
+        self.assertEqual(self.run_folder("calm").weights, self.run_folder("besieged").weights)
+        self.assert_logs_are_short([process.err + process.out], seconds)
+
     def test_ports_of_programs_that_outlive_a_run(self):
         secret = self.folder / "secret"
         secret.write_text(SECRET + "\n")
