@@ -39,8 +39,7 @@ struct FaultsConfig {
       config::at_least(0));
     v("batch", batch,
       "with shrink and replace: what stays the same when the number of ranks changes; global: the samples of a step "
-      "over "
-      "all ranks, per_rank: those of each rank",
+      "over all ranks, per_rank: those of each rank",
       config::one_of({"global", "per_rank"}));
     v("replacements", replacements, "with replace: processes that are started in all for lost ranks",
       config::at_least(1));

@@ -54,7 +54,7 @@ class ShardsParameters {
   virtual void unshard() = 0;
 };
 
-/// What parameter servers have for a run, as a rank leaves it because another rank was lost.
+/// The state of a run on its parameter servers, as a rank leaves it because another rank was lost.
 struct LeftCentre {
   /// Ranks may be interrupted at different points. What a rank with a higher number has left is newer, or the same.
   std::int64_t order = -1;

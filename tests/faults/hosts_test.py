@@ -304,9 +304,14 @@ class Replace(OnHosts):
 
 
 class GlooReplace(Replace):
-    """Has the test of the launcher, too, which is the same with every backend."""
     way = {**Replace.way, "backend": "gloo"}
 
+
+class HybridReplace(Replace):
+    """The newcomer shares memory with the other rank of its host."""
+    way = {**Replace.way, "backend": "hybrid"}
+
+    # It is about the launcher, so the same with every backend.
     def test_lost_host_without_a_spare_one(self):
         self.use(launch__hosts="[node1:1, node2:1]")
         process, _ = self.begin_endless(ranks=2)
@@ -314,11 +319,6 @@ class GlooReplace(Replace):
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
         self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
         self.interrupt(process)
-
-
-class HybridReplace(Replace):
-    """The newcomer shares memory with the other rank of its host."""
-    way = {**Replace.way, "backend": "hybrid"}
 
 
 del Replace  # has no tests of its own

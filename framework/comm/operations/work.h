@@ -24,7 +24,7 @@ namespace phalanx {
 /// If an exception destroys the Work of a message, or of an operation that has not begun on this rank, it is not waited
 /// for: its peers may wait for this rank elsewhere, for something that it does not do any more. This rank leaves the
 /// group instead, so that its peers, and later calls of its own, get CommError::kPeerLost (abandonable.h). This does
-/// not hold within an operation (Communicator::run), nor for tensors of devices.
+/// not hold within an operation (Communicator::run), nor for operations that a device runs (nccl).
 ///
 /// Threads: a Work may be passed to any thread, also to one other than the launching thread, but it is not thread-safe:
 /// calls for one Work must not overlap. Different Works may be waited for in different threads at the same time.
