@@ -224,7 +224,7 @@ std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector
     const std::string reason = known ? *known : reason_of(rank);
     lines += std::to_string(rank) + " " + reason + "\n";
     if (known) continue;
-    print_to_console("Rank " + std::to_string(rank) + " of " + std::to_string(started_) + " is lost, " +
+    print_to_console("Rank " + std::to_string(rank) + " of " + std::to_string(everyone_.size()) + " is lost, " +
                      std::to_string(left) + (left == 1 ? " is left: " : " are left: ") + reason);
     mark_lost(rank_.log_folder, {.rank = rank, .message = reason, .time = failure_time()});
   }

@@ -77,7 +77,7 @@ class Replace(Replacing):
         new = becomes_true(lambda: set(processes(self.mark)) - before)
         for pid in new:
             os.kill(pid, signal.SIGKILL)
-        self.wait_for(process, r"^Rank 2, which was to take the place of a lost one, has failed: |^Rank 2 of 2 is lost, ")
+        self.wait_for(process, r"^Rank 2, which was to take the place of a lost one, has failed: |^Rank 2 of 3 is lost, ")
         self.wait_for(process, r"^Rank 3 takes part in place of rank [12] after ")
         self.assert_status(0, process)
         self.assert_status(0, self.train(*sets(settings), run="undisturbed"))
