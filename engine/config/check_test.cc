@@ -28,8 +28,8 @@ using Memory = BackendTraits::Memory;
 const bool planted =
     plant("by_messages", {}) && plant("by_messages_of_hosts", {.connects_hosts = true, .shrinks = true}) &&
     plant("in_hosts", {.shared = Memory::kWithinHosts, .shrinks = true, .automatic = WorldKind::kHosts}) &&
-    plant("in_memory", {.shared = Memory::kAll, .shrinks = true}) && plant("threads_too", {.threads = true}) &&
-    plant("by_mpi", {.mpi = true, .shrinks = true});
+    plant("in_memory", {.shared = Memory::kAll, .shrinks = true, .automatic = WorldKind::kOneHost}) &&
+    plant("threads_too", {.threads = true}) && plant("by_mpi", {.mpi = true, .shrinks = true});
 
 TEST(Check, AcceptsSettingsThatFitTogether) {
   EXPECT_EQ(complaint(""), "");
