@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/agents/join_protocol.h"
 
-#include <torch/headeronly/version.h>
-
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,7 +9,7 @@
 #include "framework/base/error.h"
 #include "framework/base/json.h"
 #include "framework/base/text.h"
-#include "framework/base/version.h"
+#include "launch/rank/same_start.h"
 
 namespace phalanx {
 namespace {
@@ -33,7 +31,7 @@ HandshakeProtocol join_protocol() {
 }
 
 JoinRequest own_join_request(int ranks) {
-  return {.host = host_name(), .ranks = ranks, .versions = {{"Phalanx", kVersion}, {"LibTorch", TORCH_VERSION}}};
+  return {.host = host_name(), .ranks = ranks, .versions = program_versions()};
 }
 
 std::string to_claim(const JoinRequest& request) {

@@ -11,6 +11,7 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/base/printable.h"
 #include "launch/local/print_to_console.h"
+#include "launch/rank/same_start.h"
 
 namespace phalanx {
 namespace {
@@ -34,7 +35,7 @@ void Joins::look() {
 
 // Returns why a host cannot join; empty: it can.
 std::string Joins::why_not(const JoinRequest& request) const {
-  const auto own = own_join_request(1).versions;
+  const auto own = program_versions();
   if (request.versions != own) {
     return "the job has " + described(own) + ", but " + request.host + " has " + described(request.versions) +
            "; install the same versions";

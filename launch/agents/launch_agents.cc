@@ -338,7 +338,7 @@ class Agents {
   // others go on.
   bool lose_host(const Supervisor::End& end) {
     Agent& agent = agents_[static_cast<std::size_t>(end.child)];
-    read(static_cast<std::size_t>(end.child));  // it may have ended after the last look at what it says
+    read(static_cast<std::size_t>(end.child));  // notices that have come since the last look
     const bool spare =
         replacing_ && !replacing_->takes_part(agent.host) && are_lost(agent.host, lost_ranks(options_.log_folder));
     if (!spare && (has_own_status(end) || !training_has_begun(options_.log_folder))) return false;

@@ -307,7 +307,7 @@ void ShrinkingWorld::use_members_of(const Attempt& attempt) {
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
   const std::string text = broadcast_text(first ? invite() : "", world());
-  newcomers_seen_ = false;  // those who were there are invited now, or for a minute nobody is
+  newcomers_seen_ = false;  // grow() has invited those that were seen, or nobody for a minute
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank/connect.h"
 
-#include <torch/headeronly/version.h>
-
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -13,7 +11,6 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
-#include "framework/base/version.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/store/own_address.h"
@@ -53,8 +50,7 @@ std::string mpi_version(const std::string& backend) {
 
 // Returns the facts of this rank that all ranks must have in common. The version of MPI is one of them if MPI runs.
 StartFacts start_facts(const std::vector<std::string>& backends, const std::string& config) {
-  StartFacts facts{
-      .host = host_name(), .versions = {{"Phalanx", kVersion}, {"LibTorch", TORCH_VERSION}}, .config = config};
+  StartFacts facts{.host = host_name(), .versions = program_versions(), .config = config};
   for (const auto& backend : backends) {
     if (const std::string version = mpi_version(backend); !version.empty()) facts.versions["MPI"] = version;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank/same_start.h"
 
+#include <torch/headeronly/version.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/keyed_hash.h"
+#include "framework/base/version.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/texts.h"
 
@@ -106,6 +109,8 @@ std::string get_from(int from, const std::string& key, Store& store) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> program_versions() { return {{"Phalanx", kVersion}, {"LibTorch", TORCH_VERSION}}; }
 
 std::string start_difference(int rank, const StartFacts& mine, const StartFacts& first) {
   std::map<std::string, std::string> all = mine.versions;

@@ -18,6 +18,9 @@ struct StartFacts {
   std::string config{};                           // as YAML (config::dump()); empty: the ranks have none
 };
 
+/// Returns the versions of this program that ranks of a job must have in common: Phalanx and LibTorch.
+std::map<std::string, std::string> program_versions();
+
 /// Ranks were started with different programs or configs. All ranks get the same message.
 class StartMismatch : public ConfigError {
  public:

@@ -69,7 +69,7 @@ void ServerStrategy::fill_servers() {
   if (!remove || group_->rank() > 0) return;
   try {
     remove();
-  } catch (const Error& error) {  // tables that are left do no harm: nobody reads them
+  } catch (const Error& error) {  // nobody reads tables of an earlier generation
     log_warning() << "tables of an earlier generation were not removed from parameter servers: " << error.what();
   }
 }

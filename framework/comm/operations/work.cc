@@ -14,7 +14,7 @@ void Work::finish() noexcept {
   if (!state_ || waited_) return;
   const bool unwinds = std::uncaught_exceptions() > 0;
   try {
-    // The messages of an operation that fails are those of all its ranks, which complete them.
+    // Within an operation, all ranks complete their messages, even if the operation fails.
     const bool abandons = unwinds && !OperationQueue::runs_operation();
     auto* const abandonable = abandons ? dynamic_cast<Abandonable*>(state_.get()) : nullptr;
     if (abandonable == nullptr) return wait();
