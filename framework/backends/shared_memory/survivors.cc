@@ -22,7 +22,8 @@ class SurvivorVote {
     for (int round = 0; round < group_.size(); ++round) {
       block_.member(group_.rank()).round.store(round + 1, std::memory_order_release);
       const auto memory = publish_or_find(round);
-      if (block_.vote(round, group_.rank()).survives.load(std::memory_order_relaxed) == 0) throw_too_late();
+      const bool aborted = block_.ballot(round).state.load(kAcquire) == Ballot::kAborted;
+      if (!aborted && block_.vote(round, group_.rank()).survives.load(std::memory_order_relaxed) == 0) throw_too_late();
       const bool committed = memory != nullptr && decide(round);
       group_.fabric().release();
       if (committed) return {members(round), memory};
@@ -57,8 +58,8 @@ class SurvivorVote {
     return in_time;
   }
 
-  // Returns after the ballot is published. Returns the new group's memory, or null if it cannot be opened because its
-  // owner is gone.
+  // Returns after the ballot is published or aborted. Returns the new group's memory, or null if the ballot is aborted
+  // or the memory cannot be opened because its owner is gone.
   std::shared_ptr<void> publish_or_find(int round) const {
     Ballot& ballot = block_.ballot(round);
     wait_for([&] { return ballot.state.load(kAcquire) >= Ballot::kPublished || all_have_arrived(round); });
@@ -72,13 +73,14 @@ class SurvivorVote {
           ballot.state.compare_exchange_strong(state, 1 + static_cast<std::uint32_t>(group_.rank()))) {
         return publish(round);
       }
-      waiter_.wait(
-          [&] {
-            state = ballot.state.load(kAcquire);
-            return state >= Ballot::kPublished || is_free(state);
-          },
-          [](auto) {}, idle_);
+      const bool in_time = wait_for([&] {
+        state = ballot.state.load(kAcquire);
+        return state >= Ballot::kPublished || is_free(state);
+      });
+      // The rank that counts may be stopped. The next round counts without it.
+      if (!in_time && ballot.state.compare_exchange_strong(state, Ballot::kAborted)) return nullptr;
     }
+    if (state == Ballot::kAborted) return nullptr;
     std::shared_ptr<void> memory;
     try {
       memory = group_.fabric().open(ballot.memory);
@@ -99,8 +101,9 @@ class SurvivorVote {
     const auto made = group_.fabric().create(ControlBlock::bytes(survivors));
     ballot.memory = made.handle;
     schedule_point();
-    ballot.state.store(Ballot::kPublished, std::memory_order_release);
-    return made.memory;
+    auto state = 1 + static_cast<std::uint32_t>(group_.rank());
+    const bool in_time = ballot.state.compare_exchange_strong(state, Ballot::kPublished);
+    return in_time ? made.memory : nullptr;
   }
 
   static void abort(Ballot& ballot) {
