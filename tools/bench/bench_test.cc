@@ -2,10 +2,18 @@
 // Tests that every operation is measured.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "framework/testing/worlds.h"
 #include "tools/bench/measure.h"
+#include "tools/bench/subject.h"
 #include "tools/bench/table.h"
 
 namespace phalanx::bench {
@@ -56,6 +64,51 @@ TEST_P(BenchOn, RoundsBytesUpToEqualParts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BenchOn, ::testing::Values("inproc", "shm"), [](const auto& test) { return test.param; });
+
+// Each operation takes a millisecond, of which it times only 10 ns.
+class SlowAfterLaunch final : public Subject {
+ public:
+  explicit SlowAfterLaunch(std::int64_t& most) : most_(most) {}
+  std::string name() const override { return "slow"; }
+  int size() const override { return 1; }
+  std::vector<std::string> algorithms(const std::string&) const override { return {"native"}; }
+  std::string absent(const Case&) const override { return ""; }
+  std::unique_ptr<Trial> prepare(const Case&) override {
+    return make_trial([] {},
+                      [this](std::int64_t repeats) {
+                        most_ = std::max(most_, repeats);
+                        std::this_thread::sleep_for(std::chrono::milliseconds(repeats));
+                        return static_cast<double>(repeats) / 100;
+                      });
+  }
+
+ private:
+  std::int64_t& most_;
+};
+
+TEST(Bench, MeasuresFewOperationsThatDoMoreWorkThanTheyTime) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    std::int64_t most = 0;
+    Subjects subjects;
+    subjects.push_back(std::make_unique<SlowAfterLaunch>(most));
+    auto options = few({"launch"}, {1024});
+    options.budget_ms = 1;  // 20,000 operations by the time that they report
+    const Result result = measure(options, subjects, *world);
+    EXPECT_FALSE(result.rows.empty());
+    EXPECT_LE(most, 64);
+  });
+}
+
+TEST(Bench, PassesOnTheRowsAfterEachOperation) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    Subjects subjects;
+    subjects.push_back(make_backend_subject("x", world, {}));
+    std::vector<std::string> last;
+    measure(few({"broadcast", "reduce"}, {1024}), subjects, *world,
+            [&](const Result& so_far) { last.push_back(so_far.rows.back().op); });
+    EXPECT_EQ(last, (std::vector<std::string>{"broadcast", "reduce"}));
+  });
+}
 
 // Compares with the ratios of nccl-tests for each operation, on 2 and on 4 ranks.
 TEST(Bench, BusBandwidthIsDefinedAsInNcclTests) {

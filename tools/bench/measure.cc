@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "framework/base/quantile.h"
@@ -90,12 +91,23 @@ class Field {
     if (std::ranges::find(absent, one) == absent.end()) absent.push_back(one);
   }
 
+  // Chooses as many operations for a sample as take the budget. Operations that also do work that they do not time,
+  // such as the wait after a launch, get fewer if they take a multiple of the budget by the clock.
   void warm_up(Candidate& one) {
+    constexpr std::int64_t kMost = 20'000, kGrowth = 4;
     for (int i = 0; i < 3; ++i) one.trial->run(1);
-    std::vector<double> time{one.trial->run(1)};
-    agree(world_, time);  // all ranks must choose the same number
-    const double repeats = options_.budget_ms * 1000 / std::max(time[0], 0.01);
-    one.repeats = std::clamp<std::int64_t>(std::llround(repeats), 1, 20'000);
+    const double budget = options_.budget_ms * 1000;
+    std::int64_t wanted = kMost;
+    for (one.repeats = 1;; one.repeats = std::min(one.repeats * kGrowth, wanted)) {
+      const auto start = std::chrono::steady_clock::now();
+      const double operation = one.trial->run(one.repeats);
+      const std::chrono::duration<double, std::micro> by_clock = std::chrono::steady_clock::now() - start;
+      std::vector<double> times{operation, by_clock.count()};
+      agree(world_, times);  // all ranks must choose the same number
+      wanted = std::clamp<std::int64_t>(std::llround(budget / std::max(times[0], 0.01)), 1, kMost);
+      if (one.repeats >= wanted || times[1] > kGrowth * budget) break;
+    }
+    one.repeats = std::min(one.repeats, wanted);
   }
 
   Row finish(Candidate& one) {
@@ -117,12 +129,14 @@ class Field {
 
 }  // namespace
 
-Result measure(const Options& options, const Subjects& subjects, Communicator& world) {
+Result measure(const Options& options, const Subjects& subjects, Communicator& world,
+               const std::function<void(const Result&)>& measured) {
   Field field(options, subjects, world);
   Result result{.rows = {}, .absent = {}, .round_trip_ns = field.round_trip_ns()};
   for (const auto& op : options.ops) {
     const auto sizes = has_memory(op) ? options.bytes : std::vector<std::int64_t>{0};
     for (const auto bytes : sizes) field.measure(op, bytes, result);
+    measured(result);
   }
   return result;
 }

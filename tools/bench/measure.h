@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,10 @@ struct Result {
 
 /// Measures every combination of the options. Subjects, algorithms and memories are interleaved in rounds, so that a
 /// change in the machine's load affects all of them; each round starts with a different combination. Ranks agree on
-/// figures by `world`. Collective; all ranks return the same result.
-Result measure(const Options& options, const Subjects& subjects, Communicator& world);
+/// figures by `world`. Calls measured() after each operation with all rows so far. Collective; all ranks return the
+/// same result.
+Result measure(
+    const Options& options, const Subjects& subjects, Communicator& world,
+    const std::function<void(const Result&)>& measured = [](const Result&) {});
 
 }  // namespace phalanx::bench

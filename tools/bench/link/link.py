@@ -3,9 +3,9 @@
 
     bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB
 
-The hosts belong to a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. Two ranks run on each.
-An all_reduce of n bytes sends at least n bytes from each of two hosts; `stream` is one TCP connection that carries
-exactly that, in both directions at once. The program prints a table, and with --json it writes
+The hosts belong to a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. An all_reduce of n bytes
+sends at least n bytes from each of two hosts; `stream` is one TCP connection that carries exactly that, in both
+directions at once. The program prints a table, and with --json it writes
 a file:
     {"rate": "1gbit", "rows": [{"subject", "bytes", "seconds", "times_stream", "sent", "times_least"}, ...]}
 seconds are medians over the rounds; a round ends when its last rank has finished. The two hosts share the cores of one
@@ -14,6 +14,7 @@ machine here: if it has other work to do, only --realtime shows what the link al
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -27,7 +28,6 @@ import cluster
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANK = os.environ.get("PHALANX_LINK_RANK", "")
-RANKS_PER_HOST = 2
 DEADLINE = 300  # seconds for all sizes of one subject
 UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
@@ -45,7 +45,9 @@ def parse_options():
     parser.add_argument("--bytes", default="64KB,1MB,16MB", type=lambda text: [parse_size(s) for s in text.split(",")])
     parser.add_argument("--rounds", default=10, type=int, help="measurements of each size")
     parser.add_argument("--subjects", default="hybrid,gloo,mpi,hybrid+mpi", type=lambda text: text.split(","),
-                        help="backends; NAME+mpi: started by mpirun, as mpi itself is")
+                        help="backends; NAME+mpi: started by mpirun, as mpi itself is; NAME=FOLDER: backend mpi with the "
+                        "MPICH or Intel MPI in FOLDER")
+    parser.add_argument("--ranks_per_host", default=2, type=int, help="ranks on each of the two hosts (2)")
     parser.add_argument("--realtime", action="store_true", help="give ranks priority over everything else on this machine")
     parser.add_argument("--json", help="JSON file for the rows")
     return parser.parse_args()
@@ -98,9 +100,9 @@ def rank_command(backend, options):
             f"--interface={cluster.INTERFACE}"]
 
 
-def torchrun_variables(hosts, host, local_rank):
-    return {**os.environ, "RANK": str(host * RANKS_PER_HOST + local_rank), "WORLD_SIZE": str(2 * RANKS_PER_HOST),
-            "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(RANKS_PER_HOST), "MASTER_ADDR": hosts.addresses[0],
+def torchrun_variables(hosts, host, local_rank, per_host):
+    return {**os.environ, "RANK": str(host * per_host + local_rank), "WORLD_SIZE": str(2 * per_host),
+            "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(per_host), "MASTER_ADDR": hosts.addresses[0],
             "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": cluster.INTERFACE, "OMP_NUM_THREADS": "1"}
 
 
@@ -108,8 +110,9 @@ def measure_ranks(backend, hosts, options):
     """Measures ranks that find each other by the environment variables of torchrun. The byte counters belong to the
     first host."""
     command = rank_command(backend, options)
-    places = [(host, local_rank) for host in range(2) for local_rank in range(RANKS_PER_HOST)]
-    return rows_of(backend, [(hosts.command(host, command), torchrun_variables(hosts, host, local_rank))
+    places = [(host, local_rank) for host in range(2) for local_rank in range(options.ranks_per_host)]
+    variables = functools.partial(torchrun_variables, hosts, per_host=options.ranks_per_host)
+    return rows_of(backend, [(hosts.command(host, command), variables(host, local_rank))
                              for host, local_rank in places])
 
 
@@ -118,7 +121,7 @@ def measure_mpirun(subject, hosts, options):
     mpirun = subprocess.run([RANK, "--mpirun"], capture_output=True, text=True, check=True).stdout.strip()
     settings = {"btl_tcp_if_include": cluster.INTERFACE, "pml": "ob1", "btl": "self,sm,tcp"}
     command = [mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-               "--host", ",".join(f"{name}:{RANKS_PER_HOST}" for name in hosts.names)]
+               "--host", ",".join(f"{name}:{options.ranks_per_host}" for name in hosts.names)]
     for name, value in settings.items():
         command += ["--mca", name, value]
     command += ["-x", "OMP_NUM_THREADS"]
@@ -127,7 +130,24 @@ def measure_mpirun(subject, hosts, options):
     return rows_of(subject, [(hosts.command(0, [*command, *ranks]), environment)])
 
 
+def measure_mpiexec(subject, hosts, options):
+    """Measures backend mpi with an MPICH or Intel MPI over TCP. Its mpiexec starts the other host's ranks through ssh."""
+    name, _, folder = subject.partition("=")
+    mpiexec = pathlib.Path(folder).expanduser().resolve() / "bin/mpiexec.hydra"
+    if not mpiexec.exists():
+        raise SystemExit(f"link: {subject}: there is no {mpiexec}")
+    command = [str(mpiexec), "-launcher", "ssh", "-iface", cluster.INTERFACE, "-hosts", ",".join(hosts.names),
+               "-ppn", str(options.ranks_per_host), "-n", str(2 * options.ranks_per_host)]
+    # Without UCX_TLS, UCX finds out that both hosts are one machine, and uses no link.
+    settings = {"OMP_NUM_THREADS": "1", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": cluster.INTERFACE,
+                "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": cluster.INTERFACE,
+                "I_MPI_ROOT": str(mpiexec.parents[1]), "I_MPI_PIN": "0", "I_MPI_FABRICS": "shm:ofi"}
+    return rows_of(name, [(hosts.command(0, command + rank_command("mpi", options)), {**os.environ, **settings})])
+
+
 def measure(subject, hosts, options):
+    if "=" in subject:
+        return measure_mpiexec(subject, hosts, options)
     if subject == "mpi" or subject.endswith("+mpi"):
         return measure_mpirun(subject, hosts, options)
     return measure_ranks(subject, hosts, options)

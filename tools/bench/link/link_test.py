@@ -50,6 +50,10 @@ class Rows(unittest.TestCase):
             with self.assertRaisesRegex(SystemExit, "link: gloo failed"):
                 link.rows_of("gloo", [writes(LINES, first), writes([], second)])
 
+    def test_need_the_mpiexec_of_another_mpi(self):
+        with self.assertRaisesRegex(SystemExit, "link: mpich=/nowhere: there is no /nowhere/bin/mpiexec.hydra"):
+            link.measure("mpich=/nowhere", None, None)
+
     def test_leave_no_process_behind(self):
         with link.started([writes([]), ([PYTHON, "-c", "import time; time.sleep(600)"], None)]) as processes:
             self.assertIsNone(processes[1].poll())
@@ -112,15 +116,19 @@ class Whole(ProgramTest):
 
     def test_measures_or_says_what_is_missing(self):
         refusal = self.refusal()
-        process = self.start("--bytes=64KB", "--rounds=2", "--subjects=hybrid", f"--json={self.folder}/link.json",
-                             command=[str(ROOT / "tools/bench/link/link")], cwd=ROOT)
+        mpiexec = (ROOT / os.environ["PHALANX_TEST_MPIEXEC"]).resolve()
+        others = {"mpich": mpiexec.parents[1]} if mpiexec.name.startswith("mpiexec") else {}  # else it says why not
+        subjects = ",".join(["hybrid", *(f"{name}={folder}" for name, folder in others.items())])
+        process = self.start("--bytes=64KB", "--rounds=2", f"--subjects={subjects}",
+                             f"--json={self.folder}/link.json", command=[str(ROOT / "tools/bench/link/link")], cwd=ROOT)
         if refusal:
             self.assert_status(1, process)
             self.assertIn(refusal, process.err)
             return
         self.assert_status(0, process)
         rows = json.loads((self.folder / "link.json").read_text())["rows"]
-        self.assertEqual([("stream", 65536), ("hybrid", 65536)], [(row["subject"], row["bytes"]) for row in rows])
+        self.assertEqual([(subject, 65536) for subject in ("stream", "hybrid", *others)],
+                         [(row["subject"], row["bytes"]) for row in rows])
         for row in rows:
             self.assertGreater(row["seconds"], 0)
             self.assertGreaterEqual(min(row["sent"], row["received"]), 65536, "all bytes were sent over the link")
