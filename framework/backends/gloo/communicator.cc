@@ -31,7 +31,8 @@ struct Collectives {
     gloo::reduce(collective, operation);
   }
   void all_reduce() const {
-    if (!operation.reduction.commutative()) return use_messages();
+    const bool at_once = reduces_at_once(operation.output.nbytes(), collective.context->size);
+    if (!operation.reduction.commutative() && !at_once) return use_messages();
     gloo::all_reduce(collective, operation);
   }
   void reduce_scatter() const { use_messages(); }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "framework/base/no_sigpipe.h"
@@ -22,6 +23,9 @@ using Clock = std::chrono::steady_clock;
 
 // The interval at which a wait checks for events that Gloo does not report.
 constexpr std::chrono::milliseconds kLook{50};
+
+// The time for which a wait polls. A round trip between two hosts takes 10 to 50 us.
+constexpr std::chrono::microseconds kPoll{200};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -154,6 +158,22 @@ bool Buffer::waitSend(int* rank, std::chrono::milliseconds timeout) {
   return true;
 }
 
+// Gives way to other threads at any time, such as those of ranks that share the core.
+void Buffer::poll(const int& completions) {
+  const auto is_ready = [&] {
+    const std::lock_guard lock(m_);
+    return completions > 0 || ex_ != nullptr;
+  };
+  if (is_ready()) return;
+  const auto peers = transport().needed_by(*this);
+  for (const int peer : peers) transport().link(peer).begin_polling();
+  for (const auto end = Clock::now() + kPoll; Clock::now() < end && !is_ready();) {
+    for (const int peer : peers) transport().link(peer).read_arrived();
+    std::this_thread::yield();
+  }
+  for (const int peer : peers) transport().link(peer).end_polling();
+}
+
 // When a connection closes, Gloo reports the messages that were posted on it, but not a message that was partly
 // transferred.
 void Buffer::await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout) {
@@ -161,6 +181,7 @@ void Buffer::await(std::condition_variable& changed, int& completions, std::chro
   if (timeout == ::gloo::transport::kUnsetTimeout) timeout = context_->getTimeout();
   const auto deadline = start + timeout;
   bool reported = false;
+  poll(completions);
   std::unique_lock lock(m_);
   while (completions == 0) {
     const auto next_look = std::min(deadline, Clock::now() + kLook);

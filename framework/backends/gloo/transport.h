@@ -6,6 +6,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/tcp/unbound_buffer.h>
+#include <sys/epoll.h>
 
 #include <chrono>
 #include <cstddef>
@@ -16,6 +17,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -68,11 +71,41 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
     }
   }
 
+  /// Between these calls, which nest, threads that wait read what arrives, and Gloo's thread is not woken for it. They
+  /// do nothing in versions of Gloo whose events come with other arguments.
+  void begin_polling() {
+    if constexpr (kPolls) {
+      const std::lock_guard lock(m_);
+      if (pollers_++ == 0) watch_for(0);
+    }
+  }
+  void end_polling() {
+    if constexpr (kPolls) {
+      const std::lock_guard lock(m_);
+      if (--pollers_ == 0) watch_for(EPOLLIN);
+    }
+  }
+
+  /// Reads in this thread what has arrived.
+  void read_arrived() {
+    if constexpr (kPolls) handleEvents(EPOLLIN);
+  }
+
  private:
+  static constexpr bool kPolls = std::is_same_v<std::tuple<Arguments...>, std::tuple<int>>;
+
+  // Gloo's thread goes on to write what did not fit into the socket.
+  void watch_for(int events) {
+    if (!tx_.empty()) events |= EPOLLOUT;
+    if (state_ == CONNECTED) device_->registerDescriptor(fd_, events, this);
+  }
+
   bool is_connected() {
     const std::unique_lock lock(m_, std::try_to_lock);  // as in Gloo, which tries again if a thread has the lock
     return lock && state_ == CONNECTED;
   }
+
+  int pollers_ = 0;
 };
 
 /// The connection to one peer. It listens nowhere: the socket comes from connect(), which has checked who the peer is.
@@ -157,7 +190,9 @@ class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
   void send(int peer, std::uint64_t slot) { send(peer, slot, 0, size); }
   void recv(int peer, std::uint64_t slot) { recv(peer, slot, 0, size); }
 
-  /// Block until one message is complete. Throw Lost, or Absent after `timeout`.
+  /// Block until one message is complete. Throw Lost, or Absent after `timeout`. For the first fraction of a
+  /// millisecond, they read the connections themselves: messages that come soon then need no other thread, whose start
+  /// takes longer than a small message.
   bool waitRecv(int* rank, std::chrono::milliseconds timeout) override;
   bool waitSend(int* rank, std::chrono::milliseconds timeout) override;
 
@@ -169,6 +204,7 @@ class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
   Transport& transport() const { return static_cast<Transport&>(*context_); }
   template <class Post>
   void post(int peer, const Post& post);
+  void poll(const int& completions);
   void await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout);
 };
 
