@@ -77,7 +77,8 @@ void all_reduce_at_once(const CollectiveCall& collective, const at::Tensor& tens
 }  // namespace
 
 bool reduces_at_once(std::size_t bytes, int ranks) {
-  return bytes * static_cast<std::size_t>(ranks - 1) <= kAtOnceBytes;
+  const auto others = static_cast<std::size_t>(ranks - 1);
+  return bytes * others * others <= kAtOnceBytes;
 }
 
 void broadcast(const CollectiveCall& collective, const Operation& operation) {

@@ -38,8 +38,8 @@ void all_to_all(const CollectiveCall& collective, const Operation& operation);
 /// Returns true if an all_reduce of `bytes` takes one step.
 bool reduces_at_once(std::size_t bytes, int ranks);
 
-inline constexpr std::size_t kAtOnceBytes = 16 << 10;
-inline constexpr std::size_t kBcubeBytes = 4 << 20;  // for fewer bytes the ring waits for its neighbors too often
+inline constexpr std::size_t kAtOnceBytes = 16 << 10;  // the messages of all ranks of a host share its link
+inline constexpr std::size_t kBcubeBytes = 4 << 20;    // for fewer bytes the ring waits for its neighbors too often
 inline constexpr std::size_t kDirectReduceBytes = 64 << 10;
 
 }  // namespace phalanx::gloo
