@@ -102,7 +102,7 @@ TEST(Bench, MeasuresFewOperationsThatDoMoreWorkThanTheyTime) {
 TEST(Bench, PassesOnTheRowsAfterEachOperation) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     Subjects subjects;
-    subjects.push_back(make_backend_subject("x", world, {}));
+    subjects.push_back(make_backend_subject("x", world, {"native"}));
     std::vector<std::string> last;
     measure(few({"broadcast", "reduce"}, {1024}), subjects, *world,
             [&](const Result& so_far) { last.push_back(so_far.rows.back().op); });
