@@ -36,6 +36,7 @@
 #include "launch/job/make_data.h"
 #include "launch/job/rank_presence.h"
 #include "launch/job/recording.h"
+#include "launch/job/recovery_outcome.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
 #include "launch/job/shrinking_world.h"
