@@ -111,14 +111,14 @@ void read_times(const DumpValue& entry, bool done, PicturedOperation& operation)
   if (operation.started <= 0 && done) operation.started = operation.launched;
 }
 
-RecordedOperation recorded_in(const DumpValue& entry, DumpGroups& groups, int rank) {
+DumpedOperation recorded_in(const DumpValue& entry, DumpGroups& groups, int rank) {
   const auto process_group = entry.at("process_group");
   const std::string full_name = entry.at("profiling_name").text();  // "nccl:all_reduce", "nccl:send 1->2"
   const auto colon = full_name.find(':');
   const std::string backend = full_name.substr(0, colon == full_name.npos ? 0 : colon);
   const std::string name = full_name.substr(colon == full_name.npos ? 0 : colon + 1);
   const std::string op = name.substr(0, name.find(' '));
-  RecordedOperation recorded{.operation = {},
+  DumpedOperation recorded{.operation = {},
                     .group = &groups.find(rank, process_group[0].text(), process_group[1].text()),
                     .message = entry.at("is_p2p").integer() != 0,
                     .ends_coalescing = op == "coalesced"};
@@ -152,7 +152,7 @@ RecordedOperation recorded_in(const DumpValue& entry, DumpGroups& groups, int ra
 }
 
 // Adds an entry to the operation whose sequence number it shares, because they were issued together.
-void coalesce(RecordedOperation& to, RecordedOperation&& next) {
+void coalesce(DumpedOperation& to, DumpedOperation&& next) {
   auto& operation = to.operation;
   if (next.ends_coalescing) {  // has the state of all
     operation.state = next.operation.state;
@@ -171,8 +171,8 @@ void coalesce(RecordedOperation& to, RecordedOperation&& next) {
 
 }  // namespace
 
-std::deque<RecordedOperation> operations_in(const DumpValue& content, DumpGroups& groups, int rank) {
-  std::deque<RecordedOperation> operations;
+std::deque<DumpedOperation> operations_in(const DumpValue& content, DumpGroups& groups, int rank) {
+  std::deque<DumpedOperation> operations;
   const auto entries = content.find("entries");  // absent: the rank has recorded none
   if (!entries) return operations;
   for (std::size_t i = 0; i < entries->size(); ++i) {
@@ -190,7 +190,7 @@ std::deque<RecordedOperation> operations_in(const DumpValue& content, DumpGroups
   return operations;
 }
 
-void start_oldest(std::deque<RecordedOperation>& operations) {
+void start_oldest(std::deque<DumpedOperation>& operations) {
   std::map<std::pair<std::string, bool>, bool> started;
   for (auto& one : operations) {
     if (one.done || std::exchange(started[{one.operation.group, one.message}], true)) continue;

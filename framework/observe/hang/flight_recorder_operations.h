@@ -10,7 +10,7 @@
 namespace phalanx {
 
 /// An operation of PyTorch, and the group that its rank has named.
-struct RecordedOperation {
+struct DumpedOperation {
   PicturedOperation operation;
   const DumpGroup* group = nullptr;
   bool message = false;  // between two ranks
@@ -20,9 +20,9 @@ struct RecordedOperation {
 
 /// Returns the last operations in the dump `content` of a rank. Operations that were issued together count as one.
 /// `groups` must have the groups of all ranks. Throws DataError.
-std::deque<RecordedOperation> operations_in(const DumpValue& content, DumpGroups& groups, int rank);
+std::deque<DumpedOperation> operations_in(const DumpValue& content, DumpGroups& groups, int rank);
 
 /// Marks as running the oldest operation of each group that has not completed, for which the later ones wait.
-void start_oldest(std::deque<RecordedOperation>& operations);
+void start_oldest(std::deque<DumpedOperation>& operations);
 
 }  // namespace phalanx
