@@ -95,7 +95,8 @@ TEST(FaultsCheck, AMeshNeedsASecondReplica) {
 
 TEST(FaultsCheck, ReplaceNeedsALauncherThatStartsProcesses) {
   EXPECT_EQ(complaint(kReplace + ", strategy: overlapped, backend: by_messages_of_hosts"), "");
-  EXPECT_THAT(complaint(kReplace + ", backend: inproc"), ::testing::HasSubstr("replace needs ranks that are processes"));
+  EXPECT_THAT(complaint(kReplace + ", backend: inproc"),
+              ::testing::HasSubstr("replace needs ranks that are processes"));
   EXPECT_THAT(complaint(kReplace + ", backend: by_mpi"),
               ::testing::HasSubstr("replace needs a launcher that can start one more rank, which mpirun cannot"));
   EXPECT_EQ(complaint(kReplace + ", strategy: sharded"), "");

@@ -35,9 +35,10 @@ TEST(Expectations, AnExpectationThatIsReachedIsNoError) {
 }
 
 TEST(Expectations, ListsAllExpectationsThatAreNotReached) {
-  const auto two = run_tiny(2, new_folder(), {"expect={test: {accuracy: {min: 1}}, epochs: {2: {test: {loss: {max: 0}}}}, memory: {max: "
-                           "1KB}, throughput: {min: 1}, reach: [{metric: loss, value: 0, epochs: 2}]}",
-                           "train.max_steps=8"});
+  const auto two = run_tiny(2, new_folder(),
+                            {"expect={test: {accuracy: {min: 1}}, epochs: {2: {test: {loss: {max: 0}}}}, memory: {max: "
+                             "1KB}, throughput: {min: 1}, reach: [{metric: loss, value: 0, epochs: 2}]}",
+                             "train.max_steps=8"});
   for (const char* key : {"test.accuracy.min", "epochs.2.test.loss.max", "memory.max", "reach[0].epochs"}) {
     EXPECT_THAT(two.errors, Each(HasSubstr("\nexpect." + std::string(key) + ": wanted ")));
   }
@@ -51,8 +52,9 @@ TEST(Expectations, ListsAllExpectationsThatAreNotReached) {
 
 TEST(Expectations, KnowsWhichLossIsBetter) {
   EXPECT_THAT(run_tiny(1, new_folder(), {"expect.reach=[{metric: loss, value: 1000, epochs: 1}]"}).errors, Each(""));
-  EXPECT_THAT(run_tiny(1, new_folder(), {"evaluate.meters=[{meter: loss}, {meter: class_error}]",
-                      "expect.reach=[{metric: class_error_top1, value: 0.5, epochs: 1}]"})
+  EXPECT_THAT(run_tiny(1, new_folder(),
+                       {"evaluate.meters=[{meter: loss}, {meter: class_error}]",
+                        "expect.reach=[{metric: class_error_top1, value: 0.5, epochs: 1}]"})
                   .errors,
               Each(HasSubstr("expect.reach[0].best: auto knows only")));
 }
@@ -60,7 +62,8 @@ TEST(Expectations, KnowsWhichLossIsBetter) {
 TEST(Expectations, AResumedRunKnowsTheEpochsBefore) {
   const std::string expect =
       "expect={epochs: {1: {test: {loss: {max: 1000}}}}, reach: [{metric: loss, value: 1000, epochs: 1}]}";
-  const auto first = run_tiny(1, new_folder(), {expect}, {.stop_asked = [polls = 0](int) mutable { return ++polls == 6; }});
+  const auto first =
+      run_tiny(1, new_folder(), {expect}, {.stop_asked = [polls = 0](int) mutable { return ++polls == 6; }});
   ASSERT_TRUE(first.results[0].stopped);
   EXPECT_EQ(summary(first).at("expectations").size(), 0u) << "a stopped run is not held to them";
   const auto second = run_tiny(1, first.folder, {expect, "checkpoint.resume=auto"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loses ranks that alone have some of the state. The run that goes on must equal, bit for bit, a run that resumes from a
-// checkpoint of the step of the copy on fewer ranks.
+// Loses ranks that alone have some of the state. The run that goes on must equal, bit for bit, a run that resumes from
+// a checkpoint of the step of the copy on fewer ranks.
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
@@ -62,10 +62,10 @@ TEST(Recovery, GoesBackNoFurtherThanToTheNewestCheckpoint) {
 TEST(Recovery, RanksMayBeLostOneAfterTheOtherWithCopies) {
   const auto undisturbed = run_losing(4, {}, kSharded);
   const auto lost = run_losing(4,
-                        {{.rank = 0, .step = 4},
-                         {.rank = 1, .step = 3, .event = Event::kStart},
-                         {.rank = 3, .step = 6, .event = Event::kUpdate, .phase = HookPhase::kCheckpoint}},
-                        kSharded);
+                               {{.rank = 0, .step = 4},
+                                {.rank = 1, .step = 3, .event = Event::kStart},
+                                {.rank = 3, .step = 6, .event = Event::kUpdate, .phase = HookPhase::kCheckpoint}},
+                               kSharded);
   EXPECT_LT(relative_difference(final_weights(lost), final_weights(undisturbed)), 1e-4);
   EXPECT_EQ(summary(lost).at("ranks"), 1);
 }

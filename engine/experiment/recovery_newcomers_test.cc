@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks take part in a run from an exact point on. The run must equal an undisturbed run bit for bit or, if only one rank
-// has some of its state, a run that resumes from a checkpoint of the same step on more ranks.
+// Ranks take part in a run from an exact point on. The run must equal an undisturbed run bit for bit or, if only one
+// rank has some of its state, a run that resumes from a checkpoint of the same step on more ranks.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 

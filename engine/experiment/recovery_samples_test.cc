@@ -62,8 +62,8 @@ TEST(Recovery, EachSampleIsTakenOnceAfterSeveralLosses) {
 TEST(Recovery, ALossAfterTheLastStepOfAnEpochRepeatsNoSample) {
   TakenSamples whole, taken;
   (void)run_losing(3, {}, kPerRank, nullptr, &whole);
-  const auto lost = run_losing(3, {{.rank = 1, .step = 5, .event = Event::kUpdate, .phase = HookPhase::kEvaluate}}, kPerRank,
-                        nullptr, &taken);
+  const auto lost = run_losing(3, {{.rank = 1, .step = 5, .event = Event::kUpdate, .phase = HookPhase::kEvaluate}},
+                               kPerRank, nullptr, &taken);
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
   EXPECT_EQ(summary(lost).at("steps"), 5 + 7 + 7);
 }
@@ -111,7 +111,8 @@ TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
 TEST(Recovery, ATraceOfARunThatResumesAfterSmallerBatchesCountsAllSteps) {
   const auto lost = run_losing(3, {{.rank = 0, .step = 7}}, kPerRank);
   const auto path = CheckpointFolder(lost.folder.checkpoints()).final_path(15);
-  const auto resumed = run_losing(3, {}, plus(kPerRank, {"checkpoint.resume=" + path, "watch.profile={from: 16, to: 20}"}));
+  const auto resumed =
+      run_losing(3, {}, plus(kPerRank, {"checkpoint.resume=" + path, "watch.profile={from: 16, to: 20}"}));
   EXPECT_EQ(summary(resumed).at("steps"), 17);
   const std::string trace = read_file(resumed.folder.trace());
   EXPECT_THAT(trace, AllOf(HasSubstr("\"step 16\""), HasSubstr("\"step 17\"")));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loses ranks of a run at exact points. The run that goes on without them must equal an undisturbed run bit for bit.
+#include "engine/testing/recovery.h"
+
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "engine/testing/recovery.h"
 #include "engine/testing/run.h"
 #include "framework/base/storage/safetensors.h"
 

@@ -56,8 +56,8 @@ struct CheckpointedRun {
   /// Returns what a position and the numbers that belong to it need in a manifest.
   Manifest manifest_at(const Position& position) const;
 
-  /// Puts the run at the position of a checkpoint or copy. `end_to_come`: the hooks of the end of its epoch have not run
-  /// yet.
+  /// Puts the run at the position of a checkpoint or copy. `end_to_come`: the hooks of the end of its epoch have not
+  /// run yet.
   void set_position(const Manifest& manifest, bool end_to_come, State& state) const;
 };
 

@@ -52,8 +52,8 @@ CheckpointPart flag_part(const std::string& name, bool& flag) {
 
 }  // namespace
 
-RunState checkpointed_state(const CheckpointedRun& run, const std::vector<Slice>& slices, std::vector<CheckpointPart> parts,
-                            const bool& same_setup, bool& replicas_differed) {
+RunState checkpointed_state(const CheckpointedRun& run, const std::vector<Slice>& slices,
+                            std::vector<CheckpointPart> parts, const bool& same_setup, bool& replicas_differed) {
   const Replica& replica = run.replica;
   const PartitionedModel& part = *replica.part;
   const Mesh& mesh = part.mesh;

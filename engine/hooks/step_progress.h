@@ -20,8 +20,8 @@ class StepProgress {
   StepProgress(const StepProgress&) = delete;
   StepProgress& operator=(const StepProgress&) = delete;
 
-  /// Adds the hooks that follow the progress. Must be called before anything else adds hooks. The engine's training must
-  /// not outlive this object.
+  /// Adds the hooks that follow the progress. Must be called before anything else adds hooks. The engine's training
+  /// must not outlive this object.
   void follow(Engine& engine);
 
   /// The position after the last complete step, and the hooks of this step that the rank has completed.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backends that nothing but tests know: what a config may do with them follows from their traits.
-#include "framework/comm/backend.h"
-
 #include <string>
 
 #include "framework/base/config/no_fields.h"
+#include "framework/comm/backend.h"
 
 namespace phalanx {
 namespace {

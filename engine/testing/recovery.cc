@@ -31,8 +31,8 @@ struct PlannedEnd {};
 // The work of a rank, whatever becomes of the others.
 class SurvivingRank {
  public:
-  SurvivingRank(const ExperimentConfig& config, const Splits& splits, const RunFolder& folder, std::vector<PlannedLoss> losses,
-                TakenSamples* taken)
+  SurvivingRank(const ExperimentConfig& config, const Splits& splits, const RunFolder& folder,
+                std::vector<PlannedLoss> losses, TakenSamples* taken)
       : config_(config), splits_(splits), folder_(folder), losses_(std::move(losses)), taken_(taken) {}
 
   void train(CommunicatorPtr world) {

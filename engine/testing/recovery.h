@@ -22,7 +22,8 @@ namespace phalanx::testing {
 Changes plus(Changes changes, const Changes& more);
 
 /// Changes of a run in which only one rank has a part of the optimizer's state, which another one copies.
-inline const Changes kSharded{"strategy=sharded", "determinism=run", "faults.copies_every=3", "checkpoint.keep_last=10"};
+inline const Changes kSharded{"strategy=sharded", "determinism=run", "faults.copies_every=3",
+                              "checkpoint.keep_last=10"};
 
 /// A rank that ends when it has completed `step` steps: in a hook of the event, or in the evaluation.
 struct PlannedLoss {

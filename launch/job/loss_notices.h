@@ -21,8 +21,8 @@ struct Departures {
 std::string reason_to_leave(const Stranded& rank);
 
 /// Prints a line for each of these ranks that nobody has told of yet, and leaves a note for the launcher in
-/// `log_folder`. Called by the first rank that is left: `left` ranks go on, of `everyone` that have ever taken part, and
-/// `before` are the losses that this rank knows. Waits up to 2 s for the reason of each loss. Returns a text for
+/// `log_folder`. Called by the first rank that is left: `left` ranks go on, of `everyone` that have ever taken part,
+/// and `before` are the losses that this rank knows. Waits up to 2 s for the reason of each loss. Returns a text for
 /// add_losses().
 std::string tell_of_losses(const Departures& departures, int left, std::size_t everyone,
                            const std::vector<LostRank>& before, const std::string& log_folder);

@@ -41,7 +41,8 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
 void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine& engine) {
   engine.on(Event::kStart, HookPhase::kLast, [&recovery, &world](State& state) {
     if (!recovery.noticed) return;
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - *std::exchange(recovery.noticed, std::nullopt);
+    const std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - *std::exchange(recovery.noticed, std::nullopt);
     recovery.lost_seconds += seconds.count() + std::exchange(recovery.repeated_seconds, 0);
     for (auto& lost : recovery.lost) {
       if (lost.step >= 0) continue;

@@ -18,8 +18,8 @@ namespace phalanx {
 /// their numbers in the job. Not thread-safe.
 class ChildRanks {
  public:
-  /// `folder` is one of this host: for the rendezvous, and for failures that cannot be written to the log folder. The other
-  /// arguments must outlive the object.
+  /// `folder` is one of this host: for the rendezvous, and for failures that cannot be written to the log folder. The
+  /// other arguments must outlive the object.
   ChildRanks(const LocalLaunch& options, std::string folder, const std::function<int(int rank)>& body)
       : options_(options), folder_(std::move(folder)), body_(body) {}
 

@@ -25,7 +25,9 @@ void EventLoop::call_after(std::chrono::milliseconds delay, std::function<void()
 }
 
 void EventLoop::wait(int fd, std::optional<Clock::time_point> deadline) {
-  const auto sooner = [&deadline](Clock::time_point other) { deadline = deadline ? std::min(*deadline, other) : other; };
+  const auto sooner = [&deadline](Clock::time_point other) {
+    deadline = deadline ? std::min(*deadline, other) : other;
+  };
   for (const auto& one : repeated_) sooner(one.next);
   for (const auto& planned : planned_) sooner(planned.at);
   int timeout = -1;

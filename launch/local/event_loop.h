@@ -16,8 +16,8 @@ class EventLoop {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Makes wait() call `readable` whenever `fd`, which is not owned, has data or has reached its end. `readable` returns
-  /// false at the end, and is then not called again.
+  /// Makes wait() call `readable` whenever `fd`, which is not owned, has data or has reached its end. `readable`
+  /// returns false at the end, and is then not called again.
   void watch(int fd, std::function<bool()> readable);
 
   /// Makes run_repeated() call `action` at this interval, and in its next call after make_repeated_due().

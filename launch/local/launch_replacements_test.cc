@@ -25,8 +25,7 @@ class Replaces : public testing::LaunchLocal {
  protected:
   // Rank 0 lets all newcomers take part, and ends after `awaited` have done so or been given up.
   int launch(int replacements, int awaited, const std::function<int(const Newcomer&)>& newcomer) {
-    const LocalLaunch options{
-        .ranks = 2, .goes_on = true, .replacements = replacements, .replacement_delay = 0.02};
+    const LocalLaunch options{.ranks = 2, .goes_on = true, .replacements = replacements, .replacement_delay = 0.02};
     return LaunchLocal::launch(options, [&](int rank) -> int {
       const MeetingFolder meeting(::getenv(kMeetingFolder));
       if (const char* self = ::getenv(kNewcomer)) {

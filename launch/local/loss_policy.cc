@@ -29,7 +29,8 @@ Supervisor::Policy policy_of(const LocalLaunch& options, const ChildRanks& child
   return policy;
 }
 
-bool goes_on_without(const Supervisor::End& end, const ChildRanks& children, const RankNotes& notes, LostProcesses& lost) {
+bool goes_on_without(const Supervisor::End& end, const ChildRanks& children, const RankNotes& notes,
+                     LostProcesses& lost) {
   const int rank = children.number_of(end.child);
   notes.note_end(rank);
   if (!notes.waits(rank)) return lost.add(end);

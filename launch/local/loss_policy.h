@@ -21,8 +21,8 @@ Supervisor::Policy policy_of(const LocalLaunch& options, const ChildRanks& child
 bool goes_on_without(const Supervisor::End& end, const ChildRanks& children, const RankNotes& notes,
                      LostProcesses& lost);
 
-/// Lets the ranks know of the end of a process that has not failed and was to take part, or has taken part. Returns true
-/// if it has left the others, who go on without it (`is_lost`). For jobs that replace lost ranks.
+/// Lets the ranks know of the end of a process that has not failed and was to take part, or has taken part. Returns
+/// true if it has left the others, who go on without it (`is_lost`). For jobs that replace lost ranks.
 bool has_left(const Supervisor::End& end, const ChildRanks& children, const RankNotes& notes,
               const std::function<bool(int child)>& is_lost);
 

@@ -28,8 +28,8 @@ void LostProcesses::add_newcomer(const Supervisor::End& end) {
   const std::string message = failure ? failure->message : describe_end(end.status);
   lost_.push_back(rank);
   mark_lost(options_.log_folder, {.rank = rank, .message = message, .time = end.time});
-  print_to_console("Rank " + std::to_string(rank) + ", which was to take the place of a lost one, has failed: " +
-                   message.substr(0, message.find('\n')));
+  print_to_console("Rank " + std::to_string(rank) +
+                   ", which was to take the place of a lost one, has failed: " + message.substr(0, message.find('\n')));
 }
 
 bool LostProcesses::add(const Supervisor::End& end) {

@@ -19,8 +19,8 @@ namespace phalanx {
 namespace {
 
 // Makes the supervisor wait for the launcher, which starts processes for lost ranks, as long as it has no others.
-void wait_for_launcher(Supervisor::Policy& policy, const ChildRanks& children, const RankNotes& notes, LostProcesses& lost,
-                       const std::optional<Share>& share) {
+void wait_for_launcher(Supervisor::Policy& policy, const ChildRanks& children, const RankNotes& notes,
+                       LostProcesses& lost, const std::optional<Share>& share) {
   policy.goes_on = [&](const Supervisor::End& end) { return goes_on_without(end, children, notes, lost); };
   const auto all_lost = std::make_shared<bool>(true);
   policy.ended = [&, all_lost, is_lost = policy.is_lost](const Supervisor::End& end) {

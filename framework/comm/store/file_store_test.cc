@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/comm/store/store.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/comm/store/store.h"
 #include "framework/comm/testing/store.h"
 
 namespace phalanx {

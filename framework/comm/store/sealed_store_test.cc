@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/comm/store/store.h"
-
 #include <gmock/gmock.h>
 
 #include <future>
 
 #include "framework/base/error.h"
+#include "framework/comm/store/store.h"
 #include "framework/comm/testing/store.h"
 #include "framework/testing/ports.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/comm/store/store.h"
-
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -16,6 +14,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
+#include "framework/comm/store/store.h"
 #include "framework/comm/testing/store.h"
 #include "framework/testing/ports.h"
 

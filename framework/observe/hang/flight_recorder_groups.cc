@@ -42,9 +42,8 @@ void DumpGroups::add(int rank, const std::string& source, const DumpValue& conte
   const auto config = content.find("pg_config");
   if (!config) return;
   for (const auto& entry : config->values()) {
-    const DumpGroup group{.name = entry.at("name").text(),
-                      .description = entry.at("desc").text(),
-                      .ranks = ranks_in(entry.at("ranks"))};
+    const DumpGroup group{
+        .name = entry.at("name").text(), .description = entry.at("desc").text(), .ranks = ranks_in(entry.at("ranks"))};
     if (!group.ranks.empty()) size_ = std::max(size_, group.ranks.back() + 1);
     if (group.name.empty()) continue;  // Gloo's groups, all under one key, have no names yet when they are recorded
     if (group.is_world()) check_world(source, group);
@@ -55,7 +54,9 @@ void DumpGroups::add(int rank, const std::string& source, const DumpValue& conte
 }
 
 const DumpGroup& DumpGroups::find(int rank, const std::string& name, const std::string& description) {
-  return by_rank_[rank].try_emplace(name, DumpGroup{.name = name, .description = description, .ranks = {}}).first->second;
+  return by_rank_[rank]
+      .try_emplace(name, DumpGroup{.name = name, .description = description, .ranks = {}})
+      .first->second;
 }
 
 const std::string& DumpGroups::label(const DumpGroup& group) {

@@ -20,8 +20,8 @@ struct DumpGroup {
   bool is_world() const { return description == "default_pg"; }
 };
 
-/// The process groups of a job, by the dumps of its ranks. Groups of different ranks may have the same name on different
-/// ranks.
+/// The process groups of a job, by the dumps of its ranks. Groups of different ranks may have the same name on
+/// different ranks.
 class DumpGroups {
  public:
   /// Adds the groups of which one rank is a member. `content` is its dump, of the file `source`. Throws DataError for

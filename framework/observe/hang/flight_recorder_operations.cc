@@ -119,9 +119,9 @@ DumpedOperation recorded_in(const DumpValue& entry, DumpGroups& groups, int rank
   const std::string name = full_name.substr(colon == full_name.npos ? 0 : colon + 1);
   const std::string op = name.substr(0, name.find(' '));
   DumpedOperation recorded{.operation = {},
-                    .group = &groups.find(rank, process_group[0].text(), process_group[1].text()),
-                    .message = entry.at("is_p2p").integer() != 0,
-                    .ends_coalescing = op == "coalesced"};
+                           .group = &groups.find(rank, process_group[0].text(), process_group[1].text()),
+                           .message = entry.at("is_p2p").integer() != 0,
+                           .ends_coalescing = op == "coalesced"};
   const auto& ranks = recorded.group->ranks;
   if (!ranks.empty() && !std::ranges::binary_search(ranks, rank)) {
     process_group.refuse(" is " + groups.label(*recorded.group) + " of " + ranks_text(ranks) + ", not of rank " +

@@ -43,7 +43,8 @@ TEST(Checkpoints, KeepTwoAndLoadTheNewestCompleteOne) {
     Checkpoints::lay_out(state_of(i), file);
     checkpoints.write(file);
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.folder()), fs::directory_iterator()), 4) << "two files of each";
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.folder()), fs::directory_iterator()), 4)
+      << "two files of each";
   std::vector<std::string> refused;
   const auto newest = [&] {
     refused.clear();
@@ -68,7 +69,8 @@ TEST(Checkpoints, KeepTwoAndLoadTheNewestCompleteOne) {
   fs::resize_file(scratch.folder() + "/shards-0000000003.safetensors", 100);
   EXPECT_FALSE(newest());
   EXPECT_EQ(refused.size(), 2u);
-  EXPECT_THROW(Server(durable(scratch.folder(), "127.0.0.1:0")), Error) << "starting from the beginning would hide the loss";
+  EXPECT_THROW(Server(durable(scratch.folder(), "127.0.0.1:0")), Error)
+      << "starting from the beginning would hide the loss";
 }
 
 TEST(Checkpoints, AFullDiskDoesNotEndTheServer) {
