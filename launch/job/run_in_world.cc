@@ -16,6 +16,7 @@
 #include "launch/job/rank_watches.h"
 #include "launch/job/recording.h"
 #include "launch/job/recovery_outcome.h"
+#include "launch/job/run_header.h"
 #include "launch/job/training.h"
 #include "launch/job/tune_in_first_steps.h"
 #include "launch/signals/stop_signal.h"
