@@ -76,19 +76,19 @@ TEST(Durability, NothingIsLostWhenAServerEndsNormallyAndComesBack) {
 
 // A server that was killed resumes from an older copy of its folder.
 TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
-  const Folder folder, earlier;
+  const phalanx::testing::Scratch scratch, earlier;
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(scratch.folder(), address));
   Client client(retrying(address));
   Table table = client.create(kIntegers);
   for (int i = 0; i < 7; ++i) client.push(table, filled(1), {.rule = kAdd}).wait();
   server.reset();
-  fs::copy(scratch.folder(), earlier.path, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  fs::copy(scratch.folder(), earlier.folder(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   server = std::make_unique<Server>(durable(scratch.folder(), address));
   for (int i = 0; i < 4; ++i) client.push(table, filled(100), {.rule = kAdd}).wait();
   EXPECT_EQ(client.lost_updates(), 0);
   server.reset();
-  server = std::make_unique<Server>(durable(earlier.path, address));
+  server = std::make_unique<Server>(durable(earlier.folder(), address));
   auto values = filled(0);
   client.pull(table, values).wait();
   EXPECT_TRUE(values.equal(filled(7)));
@@ -123,7 +123,7 @@ TEST(Durability, EmbeddingsAndTheStateOfTheirRuleAreRestored) {
 }
 
 TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
-  const Folder folder, earlier;
+  const phalanx::testing::Scratch scratch, earlier;
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(scratch.folder(), address));
   TableSpec spec = kIntegers;
@@ -136,11 +136,11 @@ TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
   };
   step();
   server.reset();
-  fs::copy(scratch.folder(), earlier.path, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  fs::copy(scratch.folder(), earlier.folder(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   server = std::make_unique<Server>(durable(scratch.folder(), address));
   step();
   server.reset();
-  server = std::make_unique<Server>(durable(earlier.path, address));
+  server = std::make_unique<Server>(durable(earlier.folder(), address));
   auto first = filled(0), second = filled(0);
   Work one = a.pull(of_a, first), other = b.pull(of_b, second);
   one.wait();
@@ -150,13 +150,13 @@ TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
 }
 
 TEST(Durability, AServerThatComesBackWithoutTheTableIsAnErrorThatSaysSo) {
-  const Folder folder, empty;
+  const phalanx::testing::Scratch scratch, empty;
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(scratch.folder(), address));
   Client client(retrying(address));
   Table table = client.create(kIntegers);
   server.reset();
-  server = std::make_unique<Server>(durable(empty.path, address));
+  server = std::make_unique<Server>(durable(empty.folder(), address));
   try {
     client.push(table, filled(1), {.rule = kAdd}).wait();
     FAIL();
