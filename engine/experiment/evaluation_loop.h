@@ -9,7 +9,7 @@
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks.h"
-#include "engine/hooks/checkpointing.h"
+#include "engine/hooks/checkpointed_run.h"
 #include "engine/hooks/early_stop.h"
 #include "engine/hooks/report.h"
 #include "framework/base/metrics.h"

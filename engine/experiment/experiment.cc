@@ -125,7 +125,7 @@ void add_hooks(const Run& run) {
   Engine& engine = *trainer.engine;
   LearningRate& rate = *trainer.learning_rate;
   const RunLength& length = trainer.length;
-  run.checkpointing.follow(engine);
+  run.checkpointing.continuation().follow(engine);
   trainer.watching->attach(engine, length);
   const Replica& replica = run.replica();
   trainer.watching->gradient_norms().attach(engine, replica.flat->parameters, replica.mesh().control(kReplicaAxes),
@@ -170,7 +170,8 @@ void add_hooks(const Run& run) {
   engine.on(Event::kUpdate, HookPhase::kLast, [&run](State& state) {
     if (!run.vote.awaited() || state.stop) return;
     run.vote.settle();
-    run.checkpointing.prepare_for_newcomers(state);
+    run.checkpointing.settle();  // nobody would complete the checkpoint that is being written otherwise
+    run.checkpointing.continuation().prepare_for_newcomers(state);
     // Completes what else is in flight, such as the vote of the NaN guard. The exception would abandon it, and with it
     // the world that the ranks still need.
     run.replica().mesh().control()->barrier().wait();
@@ -312,11 +313,11 @@ ExperimentResult train_or_carry(const Run& run, const UnreadableSamples& data) {
     if (error.kind() != CommError::Kind::kPeerLost) throw;
     const auto& recovery = run.context.recovery;
     if (recovery && !recovery->noticed) recovery->noticed = std::chrono::steady_clock::now();
-    run.checkpointing.carry_state();
+    run.checkpointing.continuation().carry();
     throw;
   } catch (const NewcomersWait&) {
     if (!run.context.recovery->noticed) run.context.recovery->noticed = std::chrono::steady_clock::now();
-    run.checkpointing.carry_state();
+    run.checkpointing.continuation().carry();
     throw;
   }
 }

@@ -23,6 +23,7 @@
 #include "launch/agents/shared_folder.h"
 #include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
+#include "launch/local/run_share.h"
 
 namespace phalanx {
 namespace {

@@ -96,6 +96,13 @@ int exit_status_of(int wait_status) {
   }
 }
 
+int most_serious(const std::vector<int>& statuses) {
+  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
+    if (std::ranges::find(statuses, status) != statuses.end()) return status;
+  }
+  return std::ranges::max(statuses);
+}
+
 bool failed(int wait_status) { return is_failure(exit_status_of(wait_status)); }
 
 std::string describe_end(int wait_status) {

@@ -40,6 +40,9 @@ Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, b
 /// Returns the ExitStatus for the end of a process: its exit status if that is one of ours, otherwise kRankDied.
 int exit_status_of(int wait_status);
 
+/// Returns the most serious of the ExitStatuses of ranks that are one process, or of one host. There must be one.
+int most_serious(const std::vector<int>& statuses);
+
 /// Returns true if a process failed: it ended otherwise than with kDone, kTimeUp or kInterrupted.
 bool failed(int wait_status);
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,12 +9,10 @@
 
 #include "engine/checkpoint/carried_state.h"
 #include "engine/config/experiment_config.h"
-#include "engine/engine.h"
-#include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/mesh/broken_replicas.h"
-#include "launch/failure/record_exception.h"
+#include "launch/job/invitations.h"
 #include "launch/job/lost_servers.h"
 #include "launch/job/world.h"
 #include "launch/local/meeting_folder.h"
@@ -80,7 +77,7 @@ class ShrinkingWorld {
   /// the meeting folder every 50 ms at most, and remembers what it saw until then, or until grow(). If the meeting
   /// folder cannot be used, as on a full disk, here or in grow(), the first rank tells the person once, and nobody is
   /// invited for a minute.
-  bool newcomers_wait();
+  bool newcomers_wait() { return invitations_.newcomers_wait(ranks()); }
 
   /// Blocks while these ranks are fewer than faults.min_ranks, up to faults.wait seconds since they are, of which the
   /// person is told once. Returns true as soon as enough newcomers wait; grow() has to follow. Returns false if there
@@ -89,20 +86,14 @@ class ShrinkingWorld {
   [[nodiscard]] bool await_newcomers(const std::function<bool()>& stopped);
 
  private:
-  std::string invite();
-  void invite_later(const Error& error);
-  void note_part(const Attempt& attempt);
   void replace_group();
   void fit_config();
   void use_members_of(const Attempt& attempt);
   void share_history(bool joins, Recovery& recovery);
-  std::int64_t ranks_per_replica() const;
-  std::vector<Newcomer> whole_replicas_of_newcomers();
+  Invitations::Ranks ranks() const;
   void leave(const Stranded& own);
   std::vector<Stranded> take_over(Recovery& recovery);
-  std::string tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,
-                   const std::vector<LostRank>& before) const;
-  std::string reason_of(int lost) const;
+  void share_losses(std::vector<int> left, const std::vector<Stranded>& stranded, std::vector<LostRank>& losses) const;
 
   Connections connections_;
   Rank rank_;
@@ -110,22 +101,11 @@ class ShrinkingWorld {
   int started_;                // ranks with which the job began
   std::vector<int> everyone_;  // the numbers of all ranks that have ever taken part, ascending
   std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
-  std::optional<MeetingFolder> meeting_;
-  std::chrono::steady_clock::time_point next_invitation_{};
-  bool told_of_invitations_ = false;
-  std::chrono::steady_clock::time_point next_look_{};                   // for newcomers
-  bool newcomers_seen_ = false;                                         // at the last look, unless grow() followed
+  Invitations invitations_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   ServingRanks serving_;
   bool leaves_ = false;
   bool same_processors_ = true;
 };
-
-/// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the
-/// entries of Recovery::lost. `recovery` and `world` must outlive the engine's training.
-void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine& engine);
-
-/// Returns the error of a run that was saved after step `step` with `left` ranks.
-TooFewRanks too_few_ranks(const Recovery& recovery, int left, const ExperimentConfig& config, std::int64_t step);
 
 }  // namespace phalanx

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/supervisor.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -70,24 +68,15 @@ void Supervisor::start(const std::function<int()>& body) {
   children_.push_back({.pid = pid});
 }
 
-void Supervisor::watch(int fd, std::function<bool()> readable) { watched_.push_back({fd, std::move(readable)}); }
-
-void Supervisor::repeat(std::chrono::milliseconds interval, std::function<void()> action) {
-  repeated_.push_back({.interval = interval, .action = std::move(action)});
-}
-
-void Supervisor::call_after(milliseconds delay, std::function<void()> action) {
-  planned_.push_back({Clock::now() + delay, std::move(action)});
-}
-
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive() || expects_more()) {
-    wait_for_event();
+    events_.wait(signals_.fd(), next_deadline());
     handle_signals();
-    run_repeated();
+    events_.run_repeated();
     reap();
     if (policy_.waits) end_waiting_ones();
-    call_planned();
+    if (phase_ != Phase::kRunning || interrupted_at_ || !any_alive()) events_.drop_planned();
+    events_.call_planned();
     if (watches_for_stopped()) kill_stopped();
     if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
     if (end_at_ && Clock::now() >= *end_at_ && any_alive()) force_end(false);
@@ -111,37 +100,12 @@ void Supervisor::end_now() {
 
 void Supervisor::kill(int child) { send(children_.at(static_cast<std::size_t>(child)), SIGKILL); }
 
-void Supervisor::run_repeated() {
-  for (auto& one : repeated_) {
-    if (Clock::now() < one.next) continue;
-    one.next = Clock::now() + one.interval;
-    one.action();
-  }
-}
-
-void Supervisor::wait_for_event() {
-  int timeout = -1;
-  if (const auto deadline = next_deadline()) {
-    const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
-    timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
-  }
-  std::vector<pollfd> sources{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
-  for (const auto& watched : watched_) sources.push_back({.fd = watched.fd, .events = POLLIN, .revents = 0});
-  if (::poll(sources.data(), sources.size(), timeout) <= 0) return;
-  for (std::size_t i = 0; i + 1 < sources.size(); ++i) {
-    const auto happened = sources[i + 1].revents;
-    if (happened == 0) continue;
-    // At its end, the descriptor would always be ready, and this loop would spin. Only some kinds clear POLLIN there.
-    if (!watched_[i].readable() || (happened & POLLIN) == 0) watched_[i].fd = -1;
-  }
-}
-
 void Supervisor::handle_signals() {
   for (const int signal : signals_.take()) {
     if (signal != SIGCHLD) {
       interrupt(signal);
     } else {
-      for (auto& one : repeated_) one.next = {};  // it is due before the child is reaped
+      events_.make_repeated_due();  // before the child is reaped
     }
   }
 }
@@ -202,19 +166,6 @@ void Supervisor::reap() {
     if (policy_.ended) policy_.ended(end);
   }
   if (ends_.size() > ended_before && policy_.is_lost) end_lost_ones();
-}
-
-void Supervisor::call_planned() {
-  if (phase_ != Phase::kRunning || interrupted_at_ || !any_alive()) planned_.clear();
-  for (std::size_t i = 0; i < planned_.size();) {
-    if (planned_[i].at > Clock::now()) {
-      ++i;
-      continue;
-    }
-    const auto action = std::move(planned_[i].action);
-    planned_.erase(planned_.begin() + static_cast<std::ptrdiff_t>(i));
-    action();
-  }
 }
 
 void Supervisor::end_waiting_ones() {
@@ -286,8 +237,6 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
   if (repeats_stop()) sooner(next_stop_);
   if (end_at_) sooner(*end_at_);
-  for (const auto& one : repeated_) sooner(one.next);
-  for (const auto& planned : planned_) sooner(planned.at);
   if (watches_for_stopped()) sooner(Clock::now() + kLookForStopped);
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;

@@ -5,13 +5,13 @@
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "launch/local/event_loop.h"
 #include "launch/signals/signal_watch.h"
 #include "launch/signals/stop_messages.h"
 
@@ -103,11 +103,13 @@ class Supervisor {
   /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end. `readable` returns
   /// false at the end, and is then not called again: a socket would otherwise be ready forever. It may start children
   /// and watch more descriptors.
-  void watch(int fd, std::function<bool()> readable);
+  void watch(int fd, std::function<bool()> readable) { events_.watch(fd, std::move(readable)); }
 
   /// Makes run() call `action` at this interval and whenever a child has ended, after it has passed on what can be
   /// read, and before it looks for children that have ended.
-  void repeat(std::chrono::milliseconds interval, std::function<void()> action);
+  void repeat(std::chrono::milliseconds interval, std::function<void()> action) {
+    events_.repeat(interval, std::move(action));
+  }
 
   /// Waits until all children have ended, and no more are expected. Returns their ends in the order in which they
   /// happened.
@@ -115,7 +117,9 @@ class Supervisor {
 
   /// Makes run() call `action` after this time, which may start a child, unless the children have been asked to stop or
   /// begin to be ended by then. run() does not wait for it if no child is left. For use in Policy::goes_on.
-  void call_after(std::chrono::milliseconds delay, std::function<void()> action);
+  void call_after(std::chrono::milliseconds delay, std::function<void()> action) {
+    events_.call_after(delay, std::move(action));
+  }
 
   /// Returns the number of children that have been started.
   int children() const { return static_cast<int>(children_.size()); }
@@ -144,29 +148,10 @@ class Supervisor {
     bool killed_as_stopped = false;
   };
 
-  struct Repeated {
-    std::chrono::milliseconds interval;
-    std::function<void()> action;
-    Clock::time_point next{};
-  };
-
-  struct Watched {
-    int fd;
-    std::function<bool()> readable;
-  };
-
-  struct Planned {
-    Clock::time_point at;
-    std::function<void()> action;
-  };
-
-  void wait_for_event();
-  void run_repeated();
   void handle_signals();
   void interrupt(int signal);
   bool anyone_left() const;
   bool waits(std::size_t child) const { return policy_.waits && policy_.waits(static_cast<int>(child)); }
-  void call_planned();
   void end_waiting_ones();
   void force_end(bool by_user);
   void request_stop();
@@ -187,9 +172,7 @@ class Supervisor {
   SignalWatch signals_;
   std::vector<Child> children_;
   std::vector<End> ends_;
-  std::deque<Watched> watched_;  // grows while its elements are in use
-  std::vector<Repeated> repeated_;
-  std::vector<Planned> planned_;
+  EventLoop events_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended

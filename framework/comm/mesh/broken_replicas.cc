@@ -6,6 +6,8 @@
 
 namespace phalanx {
 
+std::int64_t ranks_per_replica(const MeshShape& shape) { return shape.product() / shape[Axis::kData]; }
+
 std::vector<Stranded> stranded_ranks(const std::vector<int>& before, const std::vector<int>& left,
                                      std::int64_t ranks_per_replica) {
   const auto size = static_cast<std::size_t>(ranks_per_replica);

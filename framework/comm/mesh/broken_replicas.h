@@ -4,7 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/comm/mesh/mesh.h"
+
 namespace phalanx {
+
+/// Returns the number of ranks of which a replica consists.
+std::int64_t ranks_per_replica(const MeshShape& shape);
 
 /// A rank that is left, but whose replica is not: it has a part of the model that is of no use without the others.
 struct Stranded {

@@ -36,6 +36,15 @@ TEST(BrokenReplicas, FollowFromTheOrderOfRanksAndNotFromTheirNumbers) {
   EXPECT_EQ(stranded({0, 1, 6, 5}, {0, 1, 6}, 2), (Pairs{{6, 5}}));  // newcomers, of which one was slow
 }
 
+TEST(BrokenReplicas, ConsistOfTheRanksAlongAllAxesButData) {
+  MeshShape shape;
+  shape[Axis::kData] = 5;
+  EXPECT_EQ(ranks_per_replica(shape), 1);
+  shape[Axis::kPipe] = 3;
+  shape[Axis::kTensor] = 2;
+  EXPECT_EQ(ranks_per_replica(shape), 6);
+}
+
 TEST(BrokenReplicas, NeedWholeReplicasToBeginWith) {
   EXPECT_THROW(stranded_ranks({0, 1, 2}, {0}, 2), std::invalid_argument);
   EXPECT_THROW(stranded_ranks({0, 1}, {0}, 0), std::invalid_argument);
