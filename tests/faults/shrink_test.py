@@ -65,10 +65,15 @@ class Shrink(ProgramTest):
     def interrupt(self, process):
         process.interrupt()
 
+    @staticmethod
+    def last_step(run):
+        return max((line["step"] for line in run.metrics), default=0)
+
     def stop(self, process, run):
-        """Stops a job after some more steps. Returns the step after which it was saved."""
-        step = run.metrics[-1]["step"]
-        becomes_true(lambda: run.metrics[-1]["step"] > step + 20 or not process.running)
+        """Stops a job some steps after its last recovery. Returns the step after which it was saved."""
+        recovered = re.findall(r"after step (\d+), ", process.err)
+        step = max(self.last_step(run), int(recovered[-1]))
+        becomes_true(lambda: self.last_step(run) > step + 20 or not process.running)
         self.assertTrue(process.running, process.text())
         self.interrupt(process)
         self.assert_status(130, process)
