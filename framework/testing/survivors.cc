@@ -26,8 +26,8 @@ double sum_of_ranks(Communicator& group, int world_rank) {
   return mine[999].item<float>();
 }
 
-// Returns the error of a second barrier, to which not all ranks come. A rank that has returned from the first barrier may
-// leave or shrink the group at once, which interrupts those that are still in it.
+// Returns the error of a second barrier, to which not all ranks come. A rank that has returned from the first barrier
+// may leave or shrink the group at once, which interrupts those that are still in it.
 CommError error_of_two_barriers(Communicator& world) {
   return error_of([&] {
     world.barrier().wait();
