@@ -72,7 +72,7 @@ class Replace(Replacing):
         self.assert_replaced(run, [0, 1], [(2, 0), (3, 1)])
 
     def test_newcomer_that_is_killed(self):
-        process, run, _ = self.begin()
+        process, run, _ = self.begin({"launch.restart_delay": 0.1})
         self.kill_newcomer(run)
         self.wait_for(process, r"^Rank 2, which was to take the place of a lost one, has failed: |^Rank 2 of 3 is lost, ")
         self.wait_for(process, r"^Rank 3 takes part in place of rank [12] after ")
