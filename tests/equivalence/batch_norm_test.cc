@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Synchronized,
 // With 3 and 4 ranks, the shares of 16 and 6 samples are uneven.
 TEST_P(Synchronized, RanksFollowOneProcess) {
   const auto [strategy, ranks] = GetParam();
-  const auto one = train(1, {"strategy=single"});
+  static const auto one = train(1, {"strategy=single"});  // for all of these tests
   const auto many = train(ranks, {"strategy=" + strategy, "train.sync_batch_norm=true"});
   for (const auto& replica : many) {
     EXPECT_LT(difference(replica.parameters, one[0].parameters), 1e-5);
@@ -107,7 +107,8 @@ TEST(SynchronizedNorms, MoreRanksThanSamplesFollowOneProcess) {
 // The statistics of the i-th part cover the i-th parts of all ranks. So replicas and their statistics stay equal, even
 // if ranks have fewer rows than parts.
 TEST(SynchronizedNorms, CountTheSamePartOfAllRanksWithAccumulation) {
-  const std::vector<std::string> parts{"train.accumulate=6", "dataset.train_samples=64", "train.sync_batch_norm=true"};
+  const std::vector<std::string> parts{"train.accumulate=6", "dataset.train_samples=64", "train.epochs=4",
+                                       "train.sync_batch_norm=true"};
   for (const int ranks : {2, 3, 4}) {
     for (const std::string strategy : {"all_reduce", "overlapped"}) {
       auto changes = parts;

@@ -10,11 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-import types
 import unittest
 
 import program
-from program import ENDLESS, QUICKSTART, ROOT, TRAIN, becomes_true, processes, sets
+from program import ENDLESS, ROOT, TRAIN, becomes_true, processes, sets
 
 sys.path[:0] = [str(ROOT / "tests/faults"), str(ROOT / "tools/virtual_cluster")]
 import cluster
@@ -33,14 +32,10 @@ def refusal():
 
 REFUSAL = refusal()
 
-# Long enough for losses at moments that nothing determines.
-LONG = {**shrink_test.LONG, "train.max_steps": 1000}
-
 
 class OnHosts(shrink_test.Shrink):
     way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
     hosts, sshd = 2, False
-    results_without_losses = {}  # by their settings, for all tests
 
     def setUp(self):
         super().setUp()
@@ -76,14 +71,14 @@ class OnHosts(shrink_test.Shrink):
         self.wait_for_training(run, process)
         return process, run
 
-    def wait_for(self, process, pattern):
-        self.assertTrue(becomes_true(lambda: re.search(pattern, process.err, re.M)), process.text())
-
     def assert_on(self, host, run, rank):
         self.assertRegex(run.log(rank).read_text(), rf"rank \d of \d on {host}, started by ")
 
     def interrupt(self, process):
         os.kill(self.first(self.programs()), signal.SIGINT)
+
+    def finish(self, process):
+        self.interrupt(process)
         self.assert_status(130, process)
         self.assertEqual(0, process.err.count("┌─"), process.text())
         self.assert_nothing_left()
@@ -99,31 +94,35 @@ class OnHosts(shrink_test.Shrink):
         for host in range(self.hosts):  # each has a /dev/shm of its own
             self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
 
-    def undisturbed(self, ranks, base=shrink_test.SHRINK):
-        """Returns the results of a run that loses no rank. They depend neither on the number of ranks nor on their hosts, so
-        two ranks of this host compute them, once for all tests."""
-        key = str(sorted(base.items()))
-        if key not in self.results_without_losses:
-            run = self.run_folder("undisturbed")
-            process = super().start(f"--config={QUICKSTART}", f"--run_dir={run.path}", *sets(base, {"launch.ranks": 2}))
-            self.assert_status(0, process)
-            self.results_without_losses[key] = types.SimpleNamespace(weights=run.weights, summary=run.summary,
-                                                                     metrics=run.metrics)
-        return self.results_without_losses[key]
-
     def begin(self):
         """Starts a job of four ranks. Returns it and its run folder once it trains."""
-        process, run = self.train_with({"launch.ranks": 4}, base=LONG), self.run_folder()
+        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
         self.wait_for_training(run, process)
         return process, run
 
-    def assert_went_on(self, process, run, lost, why):
-        """Checks the end of a job of four ranks that has gone on without the ranks of node2."""
-        self.assertEqual(self.undisturbed(4, base=LONG).weights, run.weights, process.text())
+    def stop_when_it_goes_on(self, process, run):
+        """Stops a job of four ranks that has gone on without the ranks of node2. Returns the step after which it was saved."""
+        self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 2$")
+        return self.stop(process, run)
+
+    def assert_went_on(self, process, run, step, lost, why):
+        """Checks the end of such a job."""
+        self.assert_undisturbed_until(step, run, process)
         self.assertEqual(lost, sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(2, run.summary["ranks"])
         self.assertRegex(process.words, "it was on node2, which is lost: " + why)
         self.assert_nothing_left()
+
+    @staticmethod
+    def signal_all(pids, what):
+        for pid in pids:
+            os.kill(pid, what)
+
+    @staticmethod
+    def results(run):
+        """Returns the state of all files of a run except for its logs."""
+        files = [file for file in run.path.rglob("*") if file.is_file() and "logs" not in file.parts]
+        return {str(file): (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
 
     def assert_ends(self, pids):
         """Checks that processes end. One whose parent is stopped remains as a zombie."""
@@ -142,42 +141,11 @@ SILENT = r"the host has been silent for \d+\.\d s"
 class Hosts(OnHosts):
     """The losses of whole hosts, which each backend of several hosts survives."""
 
-    @staticmethod
-    def signal_all(pids, what):
-        for pid in pids:
-            os.kill(pid, what)
-
-    @staticmethod
-    def results(run):
-        """Returns the state of all files of a run except for its logs."""
-        files = [file for file in run.path.rglob("*") if file.is_file() and "logs" not in file.parts]
-        return {str(file): (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
-
     def test_lost_host(self):
         process, run = self.begin()
         os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
-        self.assert_status(0, process)
-        self.assert_went_on(process, run, lost=[2, 3], why="the agent there ")
-
-    def test_silent_host(self):
-        """Host node2 stops. Its ranks continue when the others have gone on without them, and before their agent does."""
-        self.use(launch__hosts="[node2:2, node1:2]")  # so rank 0, which writes the metrics, is lost
-        process, run = self.begin()
-        stopped = self.programs(first_rank=0)
-        agent = self.first(stopped)
-        self.signal_all(stopped, signal.SIGSTOP)
-        since = time.monotonic()
-        self.assertTrue(becomes_true(lambda: "Training goes on after " in process.err), process.text())
-        print(f"training went on {time.monotonic() - since:.1f} s after its host had become silent")
-        self.assert_status(0, process)
-        written = self.results(run)
-        ranks = [pid for pid in stopped if pid != agent]
-        self.signal_all(ranks, signal.SIGCONT)
-        self.assert_ends(ranks)
-        os.kill(agent, signal.SIGCONT)
-        self.assert_ends([agent])
-        self.assertEqual(written, self.results(run))
-        self.assert_went_on(process, run, lost=[0, 1], why=SILENT)
+        step = self.stop_when_it_goes_on(process, run)
+        self.assert_went_on(process, run, step, lost=[2, 3], why="the agent there ")
 
 
 @unittest.skipIf(REFUSAL, REFUSAL)
@@ -203,6 +171,26 @@ class Gloo(Hosts):
     """Has the tests of the launcher and its agents, too, which are the same with every backend."""
     way = {**Hosts.way, "backend": "gloo"}
     test_stopped_rank_that_is_alone_on_its_host = RanksOfHosts.test_stopped_rank_that_is_alone_on_its_host
+
+    def test_silent_host(self):
+        """Host node2 stops. Its ranks continue when the others have gone on without them, and before their agent does."""
+        self.use(launch__hosts="[node2:2, node1:2]")  # so rank 0, which writes the metrics, is lost
+        process, run = self.begin()
+        stopped = self.programs(first_rank=0)
+        agent = self.first(stopped)
+        self.signal_all(stopped, signal.SIGSTOP)
+        since = time.monotonic()
+        self.wait_for(process, "^Training goes on after ")
+        print(f"training went on {time.monotonic() - since:.1f} s after its host had become silent")
+        step = self.stop_when_it_goes_on(process, run)
+        written = self.results(run)
+        ranks = [pid for pid in stopped if pid != agent]
+        self.signal_all(ranks, signal.SIGCONT)
+        self.assert_ends(ranks)
+        os.kill(agent, signal.SIGCONT)
+        self.assert_ends([agent])
+        self.assertEqual(written, self.results(run))
+        self.assert_went_on(process, run, step, lost=[0, 1], why=SILENT)
 
     def test_stopped_launcher(self):
         """Hosts that hear nothing from the launcher end their ranks."""
@@ -265,10 +253,10 @@ class Cut(OnHosts):
         ranks = self.programs(first_rank=2)
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "down")
         self.assert_ends(ranks)
-        self.assert_status(0, process)
+        step = self.stop_when_it_goes_on(process, run)
         self.assert_nothing_left()  # before the hosts are needed again
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
-        self.assert_went_on(process, run, lost=[2, 3], why=SILENT)
+        self.assert_went_on(process, run, step, lost=[2, 3], why=SILENT)
 
 
 @unittest.skipIf(REFUSAL, REFUSAL)
@@ -278,18 +266,16 @@ class Replace(OnHosts):
     way = {**OnHosts.way, "faults.on_lost_rank": "replace"}
 
     def test_killed_rank_is_replaced_on_its_host(self):
-        settings = {**shrink_test.LONG, "train.max_steps": 3000}
-        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
-        self.wait_for_training(run, process)
+        process, run = self.begin()
         os.kill(self.rank_process(run, 3), signal.SIGKILL)
         self.wait_for(process, r"^Rank 4 takes part in place of rank 3 after \S+ s, after step \d+, with the state of rank 0, "
                                r"on ranks: 4$")
-        self.assert_status(0, process)
+        step = self.stop(process, run)
+        self.assert_nothing_left()
         self.assert_on("node2", run, 4)
-        self.assertEqual(self.undisturbed(4, base=settings).weights, run.weights, process.text())
+        self.assert_undisturbed_until(step, run, process)
         self.assertEqual([(4, 3)], [(one["rank"], one["in_place_of"]) for one in run.summary["returned_ranks"]])
         self.assertEqual(4, run.summary["ranks"])
-        self.assert_nothing_left()
 
     def test_lost_host_is_replaced_by_a_spare_one(self):
         self.use(launch__hosts="[node1:1, node2:1, node3:1]")
@@ -300,7 +286,7 @@ class Replace(OnHosts):
         os.kill(self.rank_process(run, 2), signal.SIGKILL)  # it is replaced on the same host, which has no other rank
         self.wait_for(process, r"^Rank 3 takes part in place of rank 2 after .* with the state of rank 0, on ranks: 2$")
         self.assert_on("node3", run, 3)
-        self.interrupt(process)
+        self.finish(process)
 
 
 class GlooReplace(Replace):
@@ -318,7 +304,7 @@ class HybridReplace(Replace):
         os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
         self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
-        self.interrupt(process)
+        self.finish(process)
 
 
 del Replace  # has no tests of its own
@@ -351,7 +337,7 @@ class Join(OnHosts):
         joiner.kill()  # the program there gets SIGTERM
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 2$")
         self.assertIn("it was on node2, which is lost: the connection to it broke", process.words)
-        self.interrupt(process)
+        self.finish(process)
         self.assertFalse(run.path.joinpath("join.address").exists())
         self.assertFalse(run.path.joinpath("join.secret").exists())
 
@@ -376,7 +362,7 @@ class Join(OnHosts):
         refused = self.join(run, secret=secret)
         self.assert_status(2, refused)
         self.assertIn("the job has another secret than this process", refused.words)
-        self.interrupt(process)
+        self.finish(process)
 
 
 class Hybrid(Hosts):
@@ -407,6 +393,7 @@ class GlooAll(RanksOfHosts):
 
 class HybridAll(RanksOfHosts):
     way = Hybrid.way
+    test_silent_host = Gloo.test_silent_host
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import os
 import re
 import signal
 import time
+import types
 
 import program
-from program import ENDLESS, ProgramTest, SHORT, becomes_true, free_port, sets, torchrun
+from program import ENDLESS, ProgramTest, QUICKSTART, SHORT, becomes_true, free_port, sets, torchrun
 
 STEPS = 32
 # The result is the same on any number of ranks. Evaluations and checkpoints lie between the steps.
@@ -18,14 +19,16 @@ SHRINK = {**SHORT, "faults.on_lost_rank": "shrink", "determinism": "world_size_i
           "evaluate.every_steps": 4, "checkpoint.every_steps": 6, "watch.every_steps": 2}
 
 
-# Long enough for losses at moments that nothing determines.
-LONG = {**SHRINK, "train.max_steps": 2000, "train.epochs": 1000, "evaluate.every_steps": 50, "checkpoint.every_steps": 30,
-        "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+# For losses at moments that nothing determines: trains until it is stopped, so that no machine is too slow or too fast. The
+# schedule does not depend on when that is.
+LONG = {**SHRINK, "train.max_steps": 0, "train.epochs": 1000000, "schedule": "constant", "evaluate.every_steps": 50,
+        "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
 
 
 class Shrink(ProgramTest):
     way = {}
     exact = True  # the results are compared bit for bit
+    results_without_losses = {}  # by their settings, for all tests
 
     def train_with(self, settings, *more, run="run", base=SHRINK, **options):
         return self.train(*sets(base, self.way, settings), *more, run=run, **options)
@@ -35,13 +38,60 @@ class Shrink(ProgramTest):
         return {"PHALANX_FAULT": json.dumps({"kind": kind, "rank": rank, "step": step, "event": event, "seconds": 60,
                                              "note": str(self.folder / f"note{rank}")})}
 
-    def undisturbed(self, ranks, base=SHRINK):
-        """Returns the folder of a run that loses no rank."""
-        self.assert_status(0, self.train_with({"launch.ranks": ranks}, base=base, run="undisturbed"))
-        return self.run_folder("undisturbed")
+    def here(self, settings, run):
+        """Trains to the end, without a fault, on this host. Returns the run folder."""
+        folder = self.run_folder(run)
+        self.assert_status(0, ProgramTest.start(self, f"--config={QUICKSTART}", f"--run_dir={folder.path}", *sets(settings)))
+        return folder
 
-    def assert_undisturbed(self, process, run, ranks, lost):
-        """Checks the end of a job of `ranks` ranks that has gone on without those in `lost`."""
+    def undisturbed(self, ranks):
+        """Returns the results of a run that loses no rank. Exact ones depend neither on the number of ranks nor on their
+        backend, so two ranks that share memory compute them, once for all tests."""
+        settings = {**SHRINK, "launch.ranks": 2} if self.exact else {**SHRINK, **self.way, "launch.ranks": ranks}
+        key = str(sorted(settings.items()))
+        if key not in self.results_without_losses:
+            run = self.here(settings, "undisturbed")
+            self.results_without_losses[key] = types.SimpleNamespace(weights=run.weights, summary=run.summary,
+                                                                     metrics=run.metrics)
+        return self.results_without_losses[key]
+
+    def wait_for(self, process, pattern):
+        """Waits for a line of standard error. Returns what has matched."""
+        becomes_true(lambda: re.search(pattern, process.err, re.M) or not process.running)
+        found = re.search(pattern, process.err, re.M)
+        self.assertTrue(found, process.text())
+        return found
+
+    def interrupt(self, process):
+        process.interrupt()
+
+    @staticmethod
+    def last_step(run):
+        return max((line["step"] for line in run.metrics), default=0)
+
+    def stop(self, process, run):
+        """Stops a job some steps after its last recovery. Returns the step after which it was saved."""
+        recovered = re.findall(r"after step (\d+), ", process.err)
+        step = max(self.last_step(run), int(recovered[-1]))
+        becomes_true(lambda: self.last_step(run) > step + 20 or not process.running)
+        self.assertTrue(process.running, process.text())
+        self.interrupt(process)
+        self.assert_status(130, process)
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        return int(re.search(r"^Stopped after step (\d+); ", process.out, re.M)[1])
+
+    def assert_undisturbed_until(self, step, run, process):
+        """Checks that a job with the settings LONG was saved after a step as a run that loses no rank."""
+        undisturbed = self.here({**LONG, "launch.ranks": 2, "train.max_steps": step, "checkpoint.every_steps": step,
+                                 "evaluate.every_steps": 0}, "undisturbed")
+        weights = run.weights_after(step)
+        self.assertTrue(weights)
+        self.assertEqual(undisturbed.weights_after(step), weights, process.text())
+        self.assertEqual(step, run.summary["steps"])
+
+    def assert_undisturbed(self, process, run, ranks, lost, left=None):
+        """Checks the end of a job of `ranks` ranks that has lost those in `lost`, and has ended with `left` ranks; by default,
+        without the lost ones."""
         self.assert_status(0, process)
         undisturbed = self.undisturbed(ranks)
         if self.exact:
@@ -50,7 +100,7 @@ class Shrink(ProgramTest):
                                delta=0 if self.exact else 0.01)
         self.assertEqual(0, process.err.count("┌─"), process.text())
         self.assertEqual(sorted(lost), sorted(one["rank"] for one in run.summary["lost_ranks"]))
-        self.assertEqual(ranks - len(lost), run.summary["ranks"])
+        self.assertEqual(ranks - len(lost) if left is None else left, run.summary["ranks"])
         self.assertEqual(STEPS, run.summary["steps"])
         self.assertGreater(run.summary["lost_seconds"], 0)
         self.assertLess(run.summary["goodput"], 1)
@@ -83,8 +133,6 @@ class Shrink(ProgramTest):
 
 
 class OneLoss(Shrink):
-    steps = 4000  # enough for three losses
-
     def test_killed_rank_0(self):
         """The next rank takes over the metrics, the checkpoints and the console."""
         process = self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0)
@@ -105,15 +153,15 @@ class OneLoss(Shrink):
             time.sleep(0.2)
 
     def test_one_after_another(self):
-        settings = {**LONG, "train.max_steps": self.steps}
-        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
+        process, run = self.train_with({"launch.ranks": 4}, base=LONG), self.run_folder()
         self.wait_for_training(run, process)
         self.kill(run, (0, 3, 1), process)
-        self.assert_status(0, process)
-        self.assertEqual(self.undisturbed(2, base=settings).weights, run.weights, process.text())
+        self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
+        step = self.stop(process, run)
+        self.assert_nothing_left()
+        self.assert_undisturbed_until(step, run, process)
         self.assertEqual([0, 1, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(1, run.summary["ranks"])
-        self.assert_nothing_left()
 
 
 class Shm(OneLoss):
@@ -169,8 +217,7 @@ class Shm(OneLoss):
         resumed = self.train_with({"launch.ranks": 3}, "--resume=auto")
         self.assert_status(0, resumed)
         self.assertIn(f"Resumes after step {saved[1]}, ", resumed.out)
-        self.assert_status(0, self.train_with({"launch.ranks": 3}, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, self.run_folder().weights)
+        self.assertEqual(self.undisturbed(3).weights, self.run_folder().weights)
 
     def test_interrupt_after_a_loss(self):
         settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 3}
@@ -190,17 +237,15 @@ class Shm(OneLoss):
 class Gloo(OneLoss):
     """The ranks agree by messages on who is left."""
     way = {"backend": "gloo"}
-    steps = 2000
 
 
 class GlooAll(Shm):
-    way, steps = Gloo.way, Gloo.steps
+    way = Gloo.way
 
 
 class Mpi(OneLoss):
     """mpirun says nothing of ranks that end, and the ranks learn from it only that they have."""
     way = {"backend": "mpi"}
-    steps = 2000
 
     def kill(self, run, ranks, process):
         """Open MPI can crash if a rank ends while others create a group."""
@@ -221,7 +266,7 @@ class Mpi(OneLoss):
 
 
 class MpiAll(Shm):
-    way, steps, kill = Mpi.way, Mpi.steps, Mpi.kill
+    way, kill = Mpi.way, Mpi.kill
     late = "waited 2 s for ranks that did not come"
 
 
@@ -325,7 +370,8 @@ class Replicas(Shrink):
         self.assertEqual(1, process.err.count(f"Rank {other} leaves: its replica has lost rank {rank}\n"), process.text())
         self.assertRegex(process.err, r"Training goes on after \S+ s, after step 10, on ranks: 2")
         self.assertEqual(0, process.err.count("┌─"), process.text())
-        self.assertEqual([(rank, 10), (other, 10)], [(one["rank"], one["step"]) for one in run.summary["lost_ranks"]])
+        lost = [(one["rank"], one["step"]) for one in run.summary["lost_ranks"]]
+        self.assertEqual(sorted([(rank, 10), (other, 10)]), sorted(lost), process.text())
         self.assertEqual((2, STEPS), (run.summary["ranks"], run.summary["steps"]))
         self.assert_nothing_left()
         self.assert_status(0, self.train(*sets(self.SETTINGS, self.way), run="undisturbed"))
@@ -350,14 +396,6 @@ class Meshes(Replicas):
         self.way = PIPE
         self.lose_replica(rank=0, other=1)
 
-    def test_pipe_on_gloo(self):
-        self.way = {**PIPE, "backend": "gloo"}
-        self.lose_replica(rank=3, other=2, event="on_sample")
-
-    def test_context_on_shm(self):
-        self.way = CONTEXT
-        self.lose_replica(rank=2, other=3, event="on_sample")
-
     def test_context_on_gloo(self):
         self.way = {**CONTEXT, "backend": "gloo"}
         self.lose_replica(rank=1, other=0)
@@ -374,6 +412,16 @@ class Meshes(Replicas):
         self.assertIn("Rank 0 of 4 ", process.words)
         self.assertEqual(1, process.err.count("┌─"), process.text())
         self.assert_nothing_left()
+
+
+class MeshesAll(Replicas):
+    def test_pipe_on_gloo(self):
+        self.way = {**PIPE, "backend": "gloo"}
+        self.lose_replica(rank=3, other=2, event="on_sample")
+
+    def test_context_on_shm(self):
+        self.way = CONTEXT
+        self.lose_replica(rank=2, other=3, event="on_sample")
 
 
 class MpiMeshes(Replicas):

@@ -130,6 +130,18 @@ class RunFolder:
     def weights(self):
         return (self.path / "weights.safetensors").read_bytes()
 
+    def weights_after(self, step):
+        """Returns the weights in the checkpoint of a step, by name, however ranks have shared them out among files."""
+        found = {}
+        for file in (self.path / f"checkpoints/step-{step:08}").glob("weights-*.safetensors"):
+            data = file.read_bytes()
+            begin = 8 + int.from_bytes(data[:8], "little")
+            for name, tensor in json.loads(data[8:begin]).items():
+                if name != "__metadata__":
+                    first, end = tensor["data_offsets"]
+                    found[name] = (tensor["dtype"], tensor["shape"], data[begin + first:begin + end])
+        return found
+
     @property
     def summary(self):
         return json.loads((self.path / "summary.json").read_text())
@@ -301,9 +313,21 @@ class ShardLoader(unittest.TestLoader):
         return chosen
 
 
+class TimedResult(unittest.TextTestResult):
+    """Prints the seconds that each test has taken."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._since = time.monotonic()
+
+    def addSuccess(self, test):
+        unittest.TestResult.addSuccess(self, test)
+        self.stream.writeln(f"ok ({time.monotonic() - self._since:.1f} s)")
+
+
 def main():
     # Programs inherit ignored signals and keep ignoring them; the parent of the tests may ignore some.
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    unittest.main(verbosity=2, testLoader=ShardLoader())
+    unittest.main(testRunner=unittest.TextTestRunner(verbosity=2, resultclass=TimedResult), testLoader=ShardLoader())

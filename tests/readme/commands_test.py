@@ -19,6 +19,7 @@ The tools and mpirun are real. They are started by replacement scripts, found in
                                    results are compared; runs of 100000 epochs are those that the page itself ends
     bazel-bin/tools/phalanx        is phalanx, whose train is like bazel-bin/tools/train
     targets/tools/bench, ...       are programs that measure, with one short round
+    targets/tools/plan             is plan, which runs with fewer samples in a step (--check)
     .../fuzz/replay                is replay
     mpirun                         is Open MPI's, with the options that root and few cores need
     pgrep                          if not installed: finds the children of a process
@@ -67,6 +68,10 @@ MEASURING = {
     "bench_train": "--rounds=1 --seconds=0.02",
     "tune": "--rounds=1 --budget_ms=0.2",
 }
+PLAN = """
+[[ " $* " != *" --check "* ]] || set -- "$@" --set train.global_batch_size=8
+exec %(root)s/tools/plan/plan "$@"
+"""
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # When train calls mpirun, these options are already set.
 MPIRUN = """
@@ -165,7 +170,7 @@ class Clone(ProgramTest):
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port(), "limits": limits}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
                    "bazel-bin/tools/phalanx": PHALANX, "bazel-bin/tools/train": TRAIN,
-                   "bazel-bin/framework/testing/fuzz/replay": REPLAY}
+                   "bazel-bin/framework/testing/fuzz/replay": REPLAY, "targets/tools/plan": PLAN}
         for name, limits in MEASURING.items():
             scripts[f"targets/tools/{name}"] = f'exec %(root)s/tools/{name}/{name} "$@" {limits}'
         if not shutil.which("torchrun"):

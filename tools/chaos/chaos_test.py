@@ -146,10 +146,11 @@ class Survives(Chaos):
         self.assertEqual("replaced", found["rows"][0]["how"])
 
     def test_flipped_bits(self):
-        """Bits that ranks flip are found in the step in which they can be found, with the rank."""
-        found = self.findings("--runs=5", "--seed=3", "launch.ranks=3", "strategy=all_reduce", "--faults=flip_parameter,flip_optimizer,"
-                              "flip_gradient,flip_message,flip_checkpoint")
-        self.assertEqual(5, len({row["fault"] for row in found["rows"]}))
+        """Bits that ranks flip are found in the step in which they can be found, with the rank. Those of messages and of
+        checkpoints are among the fifty faults."""
+        found = self.findings("--runs=3", "--seed=3", "launch.ranks=3", "strategy=all_reduce",
+                              "--faults=flip_parameter,flip_optimizer,flip_gradient")
+        self.assertEqual(3, len({row["fault"] for row in found["rows"]}))
 
     def test_flipped_bits_of_buffers(self):
         self.findings("--runs=1", "--seed=4", "--faults=flip_buffer", "strategy=all_reduce", "model={name: mobilenet_v2, width_mult: 0.1}",

@@ -65,8 +65,11 @@ void Group::check(int code, const std::string& where) const {
   try {
     mpi::check(code, where);
   } catch (const CommError& error) {
-    if (error.kind() != CommError::Kind::kPeerLost || ulfm() == nullptr) throw;
-    throw lost(where, ulfm()->ended_ranks(comm_));
+    // Open MPI reports MPI_ERR_OTHER for a collective that begins when it has learned already that it is interrupted.
+    if (ulfm() == nullptr || error.kind() == CommError::Kind::kMismatch) throw;
+    const auto ended = ulfm()->ended_ranks(comm_);
+    if (error.kind() != CommError::Kind::kPeerLost && ended.empty() && !ulfm()->is_revoked(comm_)) throw;
+    throw lost(where, ended);
   }
 }
 

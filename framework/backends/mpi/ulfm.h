@@ -23,6 +23,9 @@ struct Ulfm {
   /// revoked. Collective among them, and blocks without a timeout. All ranks that get one get the same.
   int (*create_of_survivors)(MPI_Comm comm, MPI_Comm* survivors);
 
+  /// Returns true if this rank knows that a communicator has been revoked. Local.
+  bool (*is_revoked)(MPI_Comm comm);
+
   /// Returns the ranks of a communicator that MPI knows to have ended, ascending.
   std::vector<int> (*ended_ranks)(MPI_Comm comm);
 };

@@ -12,6 +12,7 @@
 #ifdef MPIX_ERR_PROC_FAILED  // the build's Open MPI has ULFM
 // Weak, since the Open MPI at run time may be another one, without these functions: then they are null.
 #pragma weak MPIX_Comm_revoke
+#pragma weak MPIX_Comm_is_revoked
 #pragma weak MPIX_Comm_iagree
 #pragma weak MPIX_Comm_shrink
 #pragma weak MPIX_Comm_failure_ack
@@ -40,9 +41,14 @@ std::vector<int> ended_ranks(MPI_Comm comm) {
   return ranks;
 }
 
+bool is_revoked(MPI_Comm comm) {
+  int revoked = 0;
+  return MPIX_Comm_is_revoked(comm, &revoked) == MPI_SUCCESS && revoked != 0;
+}
+
 bool exists() {
-  return MPIX_Comm_revoke != nullptr && MPIX_Comm_iagree != nullptr && MPIX_Comm_shrink != nullptr &&
-         MPIX_Comm_failure_ack != nullptr && MPIX_Comm_failure_get_acked != nullptr;
+  return MPIX_Comm_revoke != nullptr && MPIX_Comm_is_revoked != nullptr && MPIX_Comm_iagree != nullptr &&
+         MPIX_Comm_shrink != nullptr && MPIX_Comm_failure_ack != nullptr && MPIX_Comm_failure_get_acked != nullptr;
 }
 
 bool is_switched_on() {
@@ -57,6 +63,7 @@ const Ulfm* ulfm() noexcept {
   static const Ulfm functions{.revoke = &MPIX_Comm_revoke,
                               .begin_agreement = &MPIX_Comm_iagree,
                               .create_of_survivors = &MPIX_Comm_shrink,
+                              .is_revoked = &is_revoked,
                               .ended_ranks = &ended_ranks};
   static const bool usable = exists() && is_switched_on();
   return usable ? &functions : nullptr;
