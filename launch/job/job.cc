@@ -21,6 +21,7 @@
 #include "launch/agents/share.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure_report.h"
+#include "launch/failure/loss.h"
 #include "launch/failure/verdict.h"
 #include "launch/failure/wrong_result.h"
 #include "launch/job/end_command.h"
@@ -32,6 +33,7 @@
 #include "launch/job/started_rank.h"
 #include "launch/local/launch_local.h"
 #include "launch/local/print_to_console.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/mpirun/watched_rank.h"
@@ -246,11 +248,14 @@ void require_ulfm(const Job& job) {
 
 // Runs a rank that another launcher, or the mpirun of ours, has started.
 int run_joined(const Job& job, const LaunchEnvironment& launched) {
-  const StartedRank rank = joined_rank(job, launched);
+  StartedRank rank = joined_rank(job, launched);
   const auto run = [&] { return run_rank(job, rank); };
   if (!job.goes_on()) return run();
-  return run_watched(
-      {.rank = rank.rank(), .log_folder = rank.folder->logs(), .lost_after = job.config.faults.lost_after}, run);
+  const std::string logs = rank.folder->logs();
+  rank.completed = [logs, number = rank.rank()](int status) {
+    if (!is_noted_as_lost(number, logs)) note_end_of_run(logs, status);
+  };
+  return run_watched({.rank = rank.rank(), .log_folder = logs, .lost_after = job.config.faults.lost_after}, run);
 }
 
 // A job that its launcher starts again goes on, as if --resume=auto had been given.

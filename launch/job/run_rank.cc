@@ -295,6 +295,12 @@ void watch_servers(const ServerPresence& presence, ExperimentContext& context) {
   };
 }
 
+// Lets the launcher know that the run has ended with this status, which it returns.
+int completed(const StartedRank& rank, const Communicator& world, int status) {
+  if (rank.completed && world.rank() == 0 && !is_failure(status)) rank.completed(status);
+  return status;
+}
+
 // Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
 // for these ranks.
 int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& config) {
@@ -334,7 +340,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
                             .recovery = recovery,
                             .newcomers_wait = [&run, world] { return world->rank() == 0 && run.newcomers_wait(); }};
   if (run.supervised) count_wrong_results(rank, run.wrong_before, context);
-  if (job.body) return job.body(config, context);
+  if (job.body) return completed(rank, *world, job.body(config, context));
   std::shared_ptr<const EndOfTraining> end;
   context.recorded_bytes = recorded_bytes(config, context.world, [&] { return recorder ? recorder->bytes() : 0; });
   context.add_hooks = [&](Engine& engine) {
@@ -353,7 +359,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   const int status = report_end(config, result, context);
   if (too_few && result.stopped) throw too_few_ranks(*recovery, world->size(), config, result.steps);
   if (run.command) run.command->run(status, "");
-  return status;
+  return completed(rank, *world, status);
 }
 
 // The reason for which ranks go on in another world.
