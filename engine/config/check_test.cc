@@ -121,8 +121,14 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
               ::testing::HasSubstr("faults.replacements: 1, but a replica has 2 ranks, which are lost together"));
   EXPECT_EQ(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"), "");
   EXPECT_EQ(complaint("launch: {ranks: 4, hosts: [a, b], with: ssh}, faults: {on_lost_rank: replace}"), "");
-  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a, b]}, faults: {on_lost_rank: replace}"),
-              ::testing::HasSubstr("or set launch.with: ssh for several hosts"));
+  for (const auto* const by_mpirun : {"ranks: 4, hosts: [a, b]", "ranks: 4, with: mpi"}) {
+    EXPECT_EQ(
+        complaint("launch: {" + std::string(by_mpirun) + "}, faults: {on_lost_rank: replace}"),
+        "config: faults.on_lost_rank: replace needs a launcher that can start one more rank, which mpirun cannot; "
+        "set launch.with: local, or ssh for several hosts, or srun for those of a Slurm job, or set "
+        "faults.on_lost_rank: stop");
+  }
+  EXPECT_EQ(complaint("launch: {ranks: 4, with: srun}, faults: {on_lost_rank: replace}"), "");
   const std::string join = "launch: {ranks: 4}, faults: {on_lost_rank: replace, max_ranks: ";
   EXPECT_EQ(complaint(join + "6}"), "");
   EXPECT_EQ(complaint(join + "4}"), "");
@@ -394,6 +400,18 @@ TEST(Check, OptionsOfMpirunMustNotRepeatOtherKeys) {
             "config: launch.mpirun_options[0]: launch.bind_to: core binds the ranks; use one of the two");
   EXPECT_EQ(complaint("launch: {with: local, mpirun_options: [--tag-output]}"),
             "config: launch.mpirun_options: launch.with: local starts ranks without mpirun; use mpi");
+}
+
+TEST(Check, SrunNeedsNoHostsAndNoMpi) {
+  EXPECT_EQ(complaint("launch: {ranks: 2, with: srun}"), "");
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}", "by_mpi"),
+              ::testing::HasSubstr("srun starts ranks without MPI, which backend by_mpi needs"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}", "inproc"),
+              ::testing::HasSubstr("srun starts processes, but the ranks of backend inproc are threads"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}, faults: {on_lost_rank: shrink}", "in_memory"),
+              ::testing::HasSubstr("across hosts; set backend: auto"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun, mpirun_options: [--tag-output]}"),
+              ::testing::HasSubstr("launch.with: srun starts ranks without mpirun"));
 }
 
 TEST(Check, SshNeedsHostsAndNoMpi) {
