@@ -26,10 +26,13 @@ std::string quoted(const std::string& text) {
 std::vector<std::string> command_on(const std::string& host, const std::string& script, Reach reach) {
   if (is_this_host(host)) return {"/bin/sh", "-c", script};
   if (reach == Reach::kSrun) {
-    // No option of srun switches labels off, which would stand before beats.
+    // Labels before beats, and a pseudo-terminal instead of pipes (--unbuffered) would hide these from the launcher. No
+    // option of srun switches them off.
     return {"env",
             "-u",
             "SLURM_LABELIO",
+            "-u",
+            "SLURM_UNBUFFEREDIO",
             "srun",
             "--nodelist=" + host,
             "--nodes=1",
@@ -45,7 +48,6 @@ std::vector<std::string> command_on(const std::string& host, const std::string& 
             "--input=all",
             "--output=all",
             "--error=all",
-            "--unbuffered",
             "--quiet",
             "/bin/sh",
             "-c",

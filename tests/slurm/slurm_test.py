@@ -154,7 +154,7 @@ class Sbatch(OfBatchScripts):
 class Losses(OfBatchScripts):
     """Jobs whose agents are steps, which go on without ranks and nodes that they lose."""
     script = "--set launch.with=srun"
-    LONG = {**SHORT, "launch.threads": 1, "train.max_steps": 1500, "train.epochs": 1000, "watch.every_steps": 10,
+    LONG = {**SHORT, "launch.threads": 1, "train.max_steps": 400, "train.epochs": 1000, "watch.every_steps": 10,
             "model": "{name: mlp, hidden: [16]}"}
 
     def begin(self, settings):
@@ -169,7 +169,7 @@ class Losses(OfBatchScripts):
         self.assertEqual("COMPLETED", self.end(job), self.log())
         self.assertIn("Rank 3 of 4 is lost, 3 are left: it was killed by signal 9 (SIGKILL)\n", self.log())
         self.assertRegex(self.log(), r"Training goes on after \S+ s, after step \d+, on ranks: 3\n")
-        self.assertIn("Done after step 1500; ", self.log())
+        self.assertIn("Done after step 400; ", self.log())
         self.assertNotIn("┌─", self.log())
         self.assertEqual(3, self.run_folder().summary["ranks"])
         self.assertRegex(self.run_folder().log(3).read_text(), "rank 3 of 4 on node2, started by local")
@@ -180,7 +180,7 @@ class Losses(OfBatchScripts):
         self.assertEqual("COMPLETED", self.end(job), self.log())
         for rank in (2, 3):
             self.assertRegex(self.log(), rf"Rank {rank} of 4 is lost, 2 are left: it was on node2, which is lost: ")
-        self.assertIn("Done after step 1500; ", self.log())
+        self.assertIn("Done after step 400; ", self.log())
         self.assertEqual(2, self.run_folder().summary["ranks"])
 
     def test_a_job_that_slurm_asks_to_stop_saves_and_continues_when_it_is_requeued(self):
