@@ -91,8 +91,9 @@ void check_faults_of(std::vector<ConfigProblem>& problems, const ExperimentConfi
   if (faults.injected == 0) return;
   refuse_if(problems, config.checkpoint.every_steps == 0, "expect.faults.injected",
             "needs a run that saves checkpoints, from which it goes on after a fault; set checkpoint.every_steps");
-  refuse_if(problems, !config.launch.hosts.empty(), "expect.faults.injected",
-            "disturbs runs on one machine, but launch.hosts is set");
+  refuse_if(problems, !config.launch.hosts.empty() || config.launch.with == "srun", "expect.faults.injected",
+            config.launch.hosts.empty() ? "disturbs runs on one machine, but launch.with is srun"
+                                        : "disturbs runs on one machine, but launch.hosts is set");
 }
 
 // Checks the expectations that tools:regress checks.

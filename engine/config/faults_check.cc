@@ -25,8 +25,6 @@ bool can_be_copied(const StrategyTraits& traits) {
 
 bool shrinks(const std::string& backend) { return backend == "auto" || backend_traits(backend).shrinks; }
 
-bool on_several_hosts(const LaunchConfig& launch) { return launch.hosts.size() > 1; }
-
 // Returns true if the backend connects ranks of several hosts, by itself or by another backend.
 bool connects_hosts(const std::string& backend) {
   const auto traits = backend_traits(backend);
@@ -37,9 +35,16 @@ bool connects_hosts(const std::string& backend) {
 // joined. A second one could not be rebuilt.
 bool is_only_backend(const std::string& of_rule, const ExperimentConfig& config) {
   if (config.faults.lets_join(config.launch.ranks)) return of_rule == kOwn || of_rule == config.backend;
-  const auto world = on_several_hosts(config.launch) ? WorldKind::kHosts : WorldKind::kOneHost;
+  const auto world = config.launch.on_several_hosts() ? WorldKind::kHosts : WorldKind::kOneHost;
   if (config.backend == "auto") return of_rule == kOwn || backend_traits(of_rule).automatic == world;
   return of_rule == kOwn || of_rule == config.backend;
+}
+
+// Returns true if mpirun starts the ranks of the job.
+bool by_mpirun(const ExperimentConfig& config) {
+  const auto& launch = config.launch;
+  if (launch.by_agents()) return false;
+  return launch.with == "mpi" || !launch.hosts.empty() || backend_traits(config.backend).mpi;
 }
 
 // Refuses ranks that other launchers start, and those that cannot agree on who is left.
@@ -53,11 +58,11 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
                              [&](const auto& rule) { return !is_only_backend(rule.backend, config); }),
          "cannot rebuild other backends in framework.selection; remove these rules");
   const auto& launch = config.launch;
-  const bool ssh = launch.with == "ssh", mpi = backend_traits(config.backend).mpi;
-  refuse(!mpi && ((!launch.hosts.empty() && !ssh) || launch.with == "mpi"),
+  const bool agents = launch.by_agents(), mpi = backend_traits(config.backend).mpi;
+  refuse(!mpi && by_mpirun(config) && !config.faults.replaces(),  // see check_replacement()
          "needs backend: mpi if mpirun starts the ranks; set it, or remove launch.hosts and set launch.with: local, or "
-         "set launch.with: ssh for several hosts");
-  refuse(ssh && on_several_hosts(launch) && !connects_hosts(config.backend),
+         "set launch.with: ssh for several hosts, or srun for those of a Slurm job");
+  refuse(agents && launch.on_several_hosts() && !connects_hosts(config.backend),
          "needs a backend whose ranks agree on who is left across hosts; set backend: auto");
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
@@ -107,7 +112,7 @@ void check_lost_servers(std::vector<ConfigProblem>& problems, const ExperimentCo
   const bool local = config.backend == "auto" ||
                      (!backend.threads && !backend.mpi && backend.shared != BackendTraits::Memory::kWithinHosts);
   refuse(!local, "with parameter servers needs ranks that are processes of one host; set backend: shm or gloo");
-  refuse(on_several_hosts(config.launch) || config.launch.with == "ssh",
+  refuse(config.launch.on_several_hosts() || config.launch.by_agents(),
          "with parameter servers works on one host only; remove launch.hosts and set launch.with: local");
   refuse(!model_parallel_axes(config.mesh).empty(),
          "with parameter servers needs a whole replica on each rank; remove section mesh");
@@ -180,8 +185,11 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
   };
   refuse(config.backend != "auto" && backend_traits(config.backend).threads,
          "needs ranks that are processes, but those of " + config.backend + " are threads; set backend: shm or gloo");
-  refuse(backend_traits(config.backend).mpi,
-         "needs a launcher that can start one more rank, which mpirun cannot; set backend: shm or gloo");
+  const bool mpi = backend_traits(config.backend).mpi;
+  refuse_if(problems, by_mpirun(config), kKey,
+            "replace needs a launcher that can start one more rank, which mpirun cannot; set launch.with: local, or "
+            "ssh for several hosts, or srun for those of a Slurm job" +
+                std::string(mpi ? ", and backend: auto, or set faults.on_lost_rank: shrink" : kOrStop));
   std::int64_t ranks = 1;
   for (const auto& [axis, size] : model_parallel_axes(config.mesh)) ranks *= size;
   refuse_if(problems, config.faults.replacements < ranks, "faults.replacements",

@@ -105,8 +105,14 @@ TEST(FaultsCheck, ReplaceNeedsALauncherThatStartsProcesses) {
               ::testing::HasSubstr("faults.replacements: 1, but a replica has 2 ranks, which are lost together"));
   EXPECT_EQ(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"), "");
   EXPECT_EQ(complaint("launch: {ranks: 4, hosts: [a, b], with: ssh}, faults: {on_lost_rank: replace}"), "");
-  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a, b]}, faults: {on_lost_rank: replace}"),
-              ::testing::HasSubstr("or set launch.with: ssh for several hosts"));
+  for (const auto* const by_mpirun : {"ranks: 4, hosts: [a, b]", "ranks: 4, with: mpi"}) {
+    EXPECT_EQ(
+        complaint("launch: {" + std::string(by_mpirun) + "}, faults: {on_lost_rank: replace}"),
+        "config: faults.on_lost_rank: replace needs a launcher that can start one more rank, which mpirun cannot; "
+        "set launch.with: local, or ssh for several hosts, or srun for those of a Slurm job, or set "
+        "faults.on_lost_rank: stop");
+  }
+  EXPECT_EQ(complaint("launch: {ranks: 4, with: srun}, faults: {on_lost_rank: replace}"), "");
   EXPECT_THAT(complaint(kReplace + ", strategy: hogwild"), ::testing::HasSubstr("faults.on_lost_rank: replace needs"));
 }
 

@@ -24,14 +24,21 @@ struct LaunchConfig {
   std::vector<std::string> mpirun_options;
   std::vector<std::string> pass_variables;
 
+  /// Returns true if agents on the hosts start the ranks.
+  bool by_agents() const { return with == "ssh" || with == "srun"; }
+
+  /// Returns true if the ranks may be on several hosts. Before the job starts, the nodes of a Slurm job are unknown.
+  bool on_several_hosts() const { return hosts.size() > 1 || (with == "srun" && hosts.empty()); }
+
   template <class V>
   void visit(V& v) {
     v("ranks", ranks, "ranks to start if no launcher has started any", config::between(1, 4096));
-    v("hosts", hosts, "hosts to start them on, as name or name:slots; empty: this host");
+    v("hosts", hosts,
+      "hosts to start them on, as name or name:slots; empty: this host, or, with: srun, the nodes of the Slurm job");
     v("with", with,
-      "how to start them; local: forks, mpi: mpirun, ssh: forks on each of the hosts, auto: what hosts and backend "
-      "require",
-      config::one_of({"auto", "local", "mpi", "ssh"}));
+      "how to start them; local: forks, mpi: mpirun, ssh: forks on each of the hosts, srun: forks on each node of a "
+      "Slurm job, auto: what hosts and backend require",
+      config::one_of({"auto", "local", "mpi", "ssh", "srun"}));
     v("threads", threads, "LibTorch threads per rank; 0: as many as it has cores, at most OMP_NUM_THREADS",
       config::between(0, 1024));
     v("bind_to", bind_to,
@@ -50,7 +57,8 @@ struct LaunchConfig {
     v("mpirun_options", mpirun_options,
       "words to add to the command line of mpirun, such as [--mca, btl_tcp_if_include, eth1]");
     v("pass_variables", pass_variables,
-      "environment variables that mpirun or ssh passes on to all hosts, by name or, as in NCCL_*, by the beginning of "
+      "environment variables that mpirun, ssh or srun passes on to all hosts, by name or, as in NCCL_*, by the "
+      "beginning of "
       "the name");
   }
 };

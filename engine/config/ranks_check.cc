@@ -114,7 +114,7 @@ bool is_variable_name(std::string_view name) {
 
 void check_mpirun(std::vector<ConfigProblem>& problems, const LaunchConfig& launch) {
   const auto& options = launch.mpirun_options;
-  refuse_if(problems, (launch.with == "local" || launch.with == "ssh") && !options.empty(), "launch.mpirun_options",
+  refuse_if(problems, (launch.with == "local" || launch.by_agents()) && !options.empty(), "launch.mpirun_options",
             "launch.with: " + launch.with + " starts ranks without mpirun; use mpi");
   refuse_if(
       problems, !options.empty() && !options.front().starts_with('-'), "launch.mpirun_options[0]",
@@ -138,19 +138,20 @@ void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   const auto& launch = config.launch;
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
             "local starts ranks on this host only, but launch.hosts names others; use mpi or ssh");
-  const bool ssh = launch.with == "ssh";
-  refuse_if(problems, ssh && launch.hosts.empty(), "launch.with",
+  const bool agents = launch.by_agents();
+  refuse_if(problems, launch.with == "ssh" && launch.hosts.empty(), "launch.with",
             "ssh starts ranks on the hosts in launch.hosts, which names none; name some, or use local");
-  refuse_if(problems, ssh && backend_traits(config.backend).mpi, "launch.with",
-            "ssh starts ranks without MPI, which backend " + config.backend + " needs; use mpi, or backend: gloo");
+  refuse_if(
+      problems, agents && backend_traits(config.backend).mpi, "launch.with",
+      launch.with + " starts ranks without MPI, which backend " + config.backend + " needs; use mpi, or backend: gloo");
   for (const auto& rule : config.framework.selection) {
-    refuse_if(problems, ssh && backend_traits(rule.backend).mpi, "launch.with",
-              "ssh starts ranks without MPI, which backend " + rule.backend +
+    refuse_if(problems, agents && backend_traits(rule.backend).mpi, "launch.with",
+              launch.with + " starts ranks without MPI, which backend " + rule.backend +
                   " of framework.selection needs; use mpi, or remove this rule");
   }
   const bool threads = backend_traits(config.backend).threads;
-  refuse_if(problems, threads && launch.with == "mpi", "launch.with",
-            "mpi starts processes, but the ranks of backend " + config.backend + " are threads");
+  refuse_if(problems, threads && (launch.with == "mpi" || launch.with == "srun"), "launch.with",
+            launch.with + " starts processes, but the ranks of backend " + config.backend + " are threads");
   refuse_if(problems, threads && !launch.hosts.empty(), "backend",
             "the ranks of " + config.backend + " are threads of one process, but launch.hosts names hosts");
 }

@@ -69,6 +69,18 @@ TEST(Check, OptionsOfMpirunMustNotRepeatOtherKeys) {
             "config: launch.mpirun_options: launch.with: local starts ranks without mpirun; use mpi");
 }
 
+TEST(Check, SrunNeedsNoHostsAndNoMpi) {
+  EXPECT_EQ(complaint("launch: {ranks: 2, with: srun}"), "");
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}", "by_mpi"),
+              ::testing::HasSubstr("srun starts ranks without MPI, which backend by_mpi needs"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}", "inproc"),
+              ::testing::HasSubstr("srun starts processes, but the ranks of backend inproc are threads"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun}, faults: {on_lost_rank: shrink}", "in_memory"),
+              ::testing::HasSubstr("across hosts; set backend: auto"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: srun, mpirun_options: [--tag-output]}"),
+              ::testing::HasSubstr("launch.with: srun starts ranks without mpirun"));
+}
+
 TEST(Check, SshNeedsHostsAndNoMpi) {
   EXPECT_EQ(complaint("launch: {ranks: 2, with: ssh, hosts: [a, b]}"), "");
   EXPECT_THAT(complaint("launch: {ranks: 2, with: ssh}"), ::testing::HasSubstr("launch.hosts, which names none"));

@@ -23,8 +23,36 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> command_on(const std::string& host, const std::string& script) {
+std::vector<std::string> command_on(const std::string& host, const std::string& script, Reach reach) {
   if (is_this_host(host)) return {"/bin/sh", "-c", script};
+  if (reach == Reach::kSrun) {
+    // Labels before beats, and a pseudo-terminal instead of pipes (--unbuffered) would hide these from the launcher. No
+    // option of srun switches them off.
+    return {"env",
+            "-u",
+            "SLURM_LABELIO",
+            "-u",
+            "SLURM_UNBUFFEREDIO",
+            "srun",
+            "--nodelist=" + host,
+            "--nodes=1",
+            "--ntasks=1",
+            "--ntasks-per-node=1",
+            "--overlap",
+            "--cpu-bind=none",
+            "--export=ALL",
+            "--mpi=none",
+            "--kill-on-bad-exit=0",
+            "--no-kill",
+            "--wait=0",
+            "--input=all",
+            "--output=all",
+            "--error=all",
+            "--quiet",
+            "/bin/sh",
+            "-c",
+            script};
+  }
   return {"ssh",
           "-o",
           "BatchMode=yes",
@@ -57,7 +85,7 @@ std::string variables_for(const AgentOrder& order, const std::vector<std::string
     }
     if (variable.find('\n') != variable.npos) {
       throw ConfigError("environment variable " + name +
-                        ": has several lines, which launch.with: ssh cannot pass on to other hosts; unset it");
+                        ": has several lines, which cannot be passed on to the agents of other hosts; unset it");
     }
     text += variable + "\n";
   }

@@ -8,9 +8,16 @@
 
 namespace phalanx {
 
-/// Returns the command that runs a shell's script on a host: on other hosts than this one through ssh, without a
-/// terminal. A connection to a host that has become silent breaks after 15 s.
-std::vector<std::string> command_on(const std::string& host, const std::string& script);
+/// The ways in which other hosts than this one are reached: by ssh, or by srun, in a job of Slurm to which they belong.
+enum class Reach { kSsh, kSrun };
+
+/// Returns the command that runs a shell's script on a host: on other hosts than this one by ssh or srun, without a
+/// terminal. A connection of ssh to a host that has become silent breaks after 15 s.
+///
+/// With srun, the script is a step of its own with one task. It may use everything that the job has on this node, also
+/// what other steps use, and has the environment of this process. --no-kill keeps Slurm from ending the step when it
+/// takes the node for lost, which the launcher decides by itself. The options override those that the environment sets.
+std::vector<std::string> command_on(const std::string& host, const std::string& script, Reach reach);
 
 /// Returns the command of a shell that starts an agent: it reads variables (NAME=VALUE) from its standard input, a line
 /// each up to an empty one, exports them, and becomes `command` in `folder`. Without the empty line, which is missing

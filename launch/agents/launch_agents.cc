@@ -29,6 +29,7 @@
 #include "launch/agents/agent.h"
 #include "launch/agents/agent_command.h"
 #include "launch/agents/beats.h"
+#include "launch/agents/command_relay.h"
 #include "launch/agents/host_ranks.h"
 #include "launch/agents/host_replacements.h"
 #include "launch/agents/join_relay.h"
@@ -79,6 +80,16 @@ void close_others(int one, int other) {
   close(STDERR_FILENO + 1, low - 1);
   close(low + 1, high - 1);
   close(high + 1, ~0U);
+}
+
+// Runs in the child. Passes on what srun passes on, since the status of srun does not tell how the agent has ended. A
+// separate process group keeps the terminal's signals away from both. Closes what it has inherited: its copies of other
+// hosts' connections would keep these open after their ends.
+int relay_for(const std::vector<std::string>& srun, const Descriptor& socket) {
+  ::setpgid(0, 0);
+  ::signal(SIGTSTP, SIG_DFL);
+  close_others(socket.get(), socket.get());
+  return relay_command(socket, srun);
 }
 
 // The agents, and the sockets by which this process speaks with them.
@@ -215,11 +226,14 @@ class Agents {
   // Starts an agent on a host, with the ranks of `share`.
   void start(std::size_t host, const HostShare& share) {
     const std::string folder = std::filesystem::current_path().string();
-    const auto command = command_on(ranks_.name(host), agent_script(folder, options_.command));
+    const auto command = command_on(ranks_.name(host), agent_script(folder, options_.command), options_.reach);
     const auto words = argv_of(command);
     const std::string variables = variables_for(order_of(share), options_.pass_variables);
-    const bool with_output = !is_this_host(ranks_.name(host));
-    start(host, [&](const Descriptor& socket) { return become(words, socket.get(), with_output); });
+    const bool elsewhere = !is_this_host(ranks_.name(host));
+    start(host, [&](const Descriptor& socket) {
+      return elsewhere && options_.reach == Reach::kSrun ? relay_for(command, socket)
+                                                         : become(words, socket.get(), elsewhere);
+    });
     send(agents_.size() - 1, variables + "\n");
   }
 

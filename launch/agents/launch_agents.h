@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/agents/agent_command.h"
 #include "launch/agents/share.h"
 #include "launch/failure/verdict.h"
 #include "launch/signals/stop_messages.h"
@@ -21,6 +22,7 @@ struct JoinOptions {
 
 struct AgentsLaunch {
   std::vector<HostShare> shares{};            // of divide_among_hosts(); those without ranks are spare
+  Reach reach = Reach::kSsh;                  // the way in which other hosts are reached
   std::string log_folder{};                   // log folder of the run; must exist and be visible to all hosts
   std::vector<std::string> pass_variables{};  // further variables for all hosts: names, or beginnings and *
   std::vector<std::string> command{};         // the program to run as an agent, with its arguments
@@ -34,11 +36,11 @@ struct AgentsLaunch {
   JoinOptions join{};            // needs `replacements`
 };
 
-/// Runs `command` as an agent on each host: on other hosts than this one through ssh, without a terminal, and with the
-/// options that have it end when the host is silent. What agents write to standard output is passed on. Agents run in
-/// the current folder. They have PHALANX_AGENT, this process's other PHALANX_* variables and those of `pass_variables`,
-/// and PHALANX_TERMINAL=1 or 0. These travel through their standard input, so a secret is in no command line. An agent
-/// must call take_agent_order() and run_agent().
+/// Runs `command` as an agent on each host: on other hosts than this one by ssh or srun (command_on()). What agents
+/// write to standard output is passed on. Agents run in the current folder. They have PHALANX_AGENT, this process's
+/// other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1 or 0. These travel through their
+/// standard input, so a secret is in no command line. An agent must call take_agent_order() and run_agent(). With srun,
+/// Slurm passes on the other variables of this process, too.
 ///
 /// Failures are handled as in run_local(). With `goes_on`, after the beginning of training, a host whose agent is
 /// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. So is a host that

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// The ranks of one host in a job whose hosts are reached by ssh (launch.with: ssh): `ranks` ranks from `first_rank`
+/// The ranks of one host in a job that agents start (launch.with: ssh or srun): `ranks` ranks from `first_rank`
 /// on, of the `slots` for which the host has room.
 struct HostShare {
   std::string host{};

@@ -21,10 +21,12 @@
 #include "launch/agents/share.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure_report.h"
+#include "launch/failure/loss.h"
 #include "launch/failure/verdict.h"
 #include "launch/failure/wrong_result.h"
 #include "launch/job/end_command.h"
 #include "launch/job/launch_method.h"
+#include "launch/job/launcher_refusals.h"
 #include "launch/job/prepare_folder.h"
 #include "launch/job/relaunch.h"
 #include "launch/job/run_header.h"
@@ -32,6 +34,7 @@
 #include "launch/job/started_rank.h"
 #include "launch/local/launch_local.h"
 #include "launch/local/print_to_console.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/mpirun/watched_rank.h"
@@ -90,6 +93,8 @@ LaunchMethod launch_method(const Job& job) {
   return lets_join(job) ? LaunchMethod::kAgents : method;
 }
 
+Reach reach_of(const LaunchConfig& launch) { return launch.with == "srun" ? Reach::kSrun : Reach::kSsh; }
+
 std::vector<HostShare> host_shares(const LaunchConfig& launch) {
   const auto hosts = launch.hosts.empty() ? std::vector<std::string>{"localhost"} : launch.hosts;
   return divide_among_hosts(hosts, static_cast<int>(launch.ranks));
@@ -98,6 +103,7 @@ std::vector<HostShare> host_shares(const LaunchConfig& launch) {
 AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
   const auto& launch = job.config.launch;
   AgentsLaunch agents{.shares = host_shares(launch),
+                      .reach = reach_of(launch),
                       .log_folder = folder.logs(),
                       .pass_variables = launch.pass_variables,
                       .command = job.command,
@@ -175,7 +181,9 @@ double lost_of(double seconds, const std::optional<Checkpoint>& newest) {
 
 // Starts the job, and starts it again after a failure as launch.restarts says. Returns the last verdict.
 Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method) {
-  const auto answers = [method](const std::string& host) { return host_answers(host, method); };
+  const auto answers = [method, reach = reach_of(job.config.launch)](const std::string& host) {
+    return host_answers(host, method, reach);
+  };
   RelaunchPolicy policy(job.config, answers);
   Restarts restarts;
   take_wrong_results(folder.logs());  // of an earlier run in this folder
@@ -206,51 +214,16 @@ Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method)
   }
 }
 
-// Launchers other than ours start ranks again, or do not.
-void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
-  if (job.config.launch.restarts == 0 || environment("PHALANX_LAUNCHER")) return;
-  throw ConfigError(
-      {{.origin = "config",
-        .key = "launch.restarts",
-        .message = launched.launcher + " has started these ranks, and only it can start them again (torchrun "
-                                       "--max-restarts, sbatch --requeue); set 0"}});
-}
-
-// Other launchers end all ranks when one is lost, and only ours can tell the others why it was lost. Below our
-// launcher, mpirun goes on if MPI can; the ranks find out (why_no_shrink()).
-void refuse_shrinking(const Job& job, const std::string& launcher) {
-  if (!job.goes_on()) return;
-  if (environment("PHALANX_LAUNCHER") && backend_traits(job.config.backend).mpi) return;
-  throw ConfigError(
-      {{.origin = "config",
-        .key = "faults.on_lost_rank",
-        .message = job.config.faults.on_lost_rank + " needs ranks that our own launcher starts, but " + launcher +
-                   " starts these; set launch.with: local, or ssh for several hosts, or mpi with "
-                   "backend: mpi, or set faults.on_lost_rank: stop"}});
-}
-
-// Refuses an mpirun that would end all ranks when one is lost, and options that make it do so.
-void require_ulfm(const Job& job) {
-  if (!job.goes_on()) return;
-  const auto refuse = [&](const char* key, const std::string& message) {
-    throw ConfigError({{.origin = "config", .key = key, .message = message + ", or set faults.on_lost_rank: stop"}});
-  };
-  const std::string& wanted = job.config.faults.on_lost_rank;
-  const auto why = why_no_ulfm(identify_mpirun(find_mpirun()));
-  if (!why.empty()) refuse("faults.on_lost_rank", wanted + ": " + why);
-  const auto words = words_against_ulfm(job.config.launch.mpirun_options);
-  if (words.empty()) return;
-  refuse("launch.mpirun_options", words + " contradicts faults.on_lost_rank: " + wanted +
-                                      ", for which mpirun gets --with-ft ulfm; remove these words");
-}
-
 // Runs a rank that another launcher, or the mpirun of ours, has started.
 int run_joined(const Job& job, const LaunchEnvironment& launched) {
-  const StartedRank rank = joined_rank(job, launched);
+  StartedRank rank = joined_rank(job, launched);
   const auto run = [&] { return run_rank(job, rank); };
   if (!job.goes_on()) return run();
-  return run_watched(
-      {.rank = rank.rank(), .log_folder = rank.folder->logs(), .lost_after = job.config.faults.lost_after}, run);
+  const std::string logs = rank.folder->logs();
+  rank.completed = [logs, number = rank.rank()](int status) {
+    if (!is_noted_as_lost(number, logs)) note_end_of_run(logs, status);
+  };
+  return run_watched({.rank = rank.rank(), .log_folder = logs, .lost_after = job.config.faults.lost_after}, run);
 }
 
 // A job that its launcher starts again goes on, as if --resume=auto had been given.
@@ -269,13 +242,15 @@ Job resumed_if_started_before(Job job) {
 }  // namespace
 
 int run_job(const Job& given) {
-  const Job job = resumed_if_started_before(given);
-  if (const auto order = take_agent_order()) return run_as_agent(job, *order);
-  if (const auto launched = detect_launch_environment(job.init)) {
-    refuse_restarts(job, *launched);
-    refuse_shrinking(job, launched->launcher);
-    return run_joined(job, *launched);
+  const Job started = resumed_if_started_before(given);
+  if (const auto order = take_agent_order()) return run_as_agent(started, *order);
+  if (const auto launched = detect_launch_environment(started.init)) {
+    refuse_restarts(started, *launched);
+    refuse_shrinking(started, launched->launcher);
+    return run_joined(started, *launched);
   }
+  Job job = started;
+  use_nodes_of_slurm(job.config.launch);
   const LaunchMethod method = launch_method(job);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) require_ulfm(job);
@@ -285,10 +260,10 @@ int run_job(const Job& given) {
     require_variables(job.config.launch.pass_variables);
   }
   if (method == LaunchMethod::kAgents) {
-    require_ssh(job.config.launch.hosts);
+    require_agents(job.config.launch);
     (void)host_shares(job.config.launch);
   }
-  const ClaimedFolder claimed = prepare_folder(job);
+  const ClaimedFolder claimed = prepare_folder(started);  // a later job has other nodes
   const RunFolder& folder = claimed.folder;
   print_run_header(job, folder, static_cast<int>(job.config.launch.ranks), backend_of(job.config));
   std::optional<EndCommand> command;

@@ -30,7 +30,7 @@ LaunchMethod possible_method(const ExperimentConfig& config) {
     if (mpi.empty()) return method;
     throw ConfigError("backend " + mpi + " needs processes that mpirun started; set launch.with: mpi (or auto)");
   };
-  if (launch.with == "ssh") return LaunchMethod::kAgents;  // check() refuses backends of MPI
+  if (launch.by_agents()) return LaunchMethod::kAgents;  // check() refuses backends of MPI
   if (launch.with == "mpi" || !launch.hosts.empty()) return LaunchMethod::kMpirun;
   if (!mpi.empty() && launch.ranks > 1 && launch.with == "auto") return LaunchMethod::kMpirun;
   if (launch.ranks == 1 || backend_traits(config.backend).threads) return LaunchMethod::kThreads;

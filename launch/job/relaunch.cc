@@ -206,14 +206,18 @@ bool wait_before_relaunch(Seconds delay) {
   }
 }
 
-bool host_answers(const std::string& host, LaunchMethod method) {
+bool host_answers(const std::string& host, LaunchMethod method, Reach reach) {
   if (host == "localhost" || host == host_name()) return true;
-  const std::string shell = method == LaunchMethod::kAgents ? "ssh" : shell_of_mpirun();
-  std::vector<std::string> words{shell};
-  if (shell == "ssh") words.insert(words.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
-  words.insert(words.end(), {host, "true"});
+  std::vector<std::string> words{shell_of_mpirun()};
+  if (method == LaunchMethod::kAgents) {
+    words = command_on(host, "true", reach);
+  } else {
+    if (words.front() == "ssh") words.insert(words.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
+    words.insert(words.end(), {host, "true"});
+  }
   pid_t child = 0;
-  if (::posix_spawnp(&child, shell.c_str(), nullptr, nullptr, argv_of(words).data(), environ) != 0) return false;
+  if (::posix_spawnp(&child, words.front().c_str(), nullptr, nullptr, argv_of(words).data(), environ) != 0)
+    return false;
   return succeeds(child);
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/config/experiment_config.h"
 #include "framework/comm/store/store.h"
+#include "launch/agents/agent_command.h"
 #include "launch/failure/verdict.h"
 #include "launch/failure/wrong_result.h"
 #include "launch/job/launch_method.h"
@@ -76,8 +77,8 @@ class RelaunchPolicy {
 /// be called while the process has one thread.
 bool wait_before_relaunch(Seconds delay);
 
-/// Returns true if a command can be run on the host, within 10 s: by ssh for agents, and otherwise as mpirun would.
-bool host_answers(const std::string& host, LaunchMethod method);
+/// Returns true if a command can be run on the host, within 10 s: as agents are started, and otherwise as mpirun would.
+bool host_answers(const std::string& host, LaunchMethod method, Reach reach = Reach::kSsh);
 
 /// Returns true if a launcher or a batch system has started this job before: torchrun (TORCHELASTIC_RESTART_COUNT) or
 /// Slurm (SLURM_RESTART_COUNT). Such a job resumes, if it is told in which folder it runs.

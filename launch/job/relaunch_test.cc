@@ -253,6 +253,17 @@ TEST(HostAnswers, AsksSshForAgents) {
   ::unsetenv("PRTE_MCA_plm_ssh_agent");
 }
 
+TEST(HostAnswers, AsksSlurmForAgentsThatSrunStarts) {
+  const testing::Scratch scratch;
+  const std::string path = environment("PATH").value_or(""), srun = scratch.path("srun");
+  std::ofstream(srun) << "#!/bin/sh\n[ \"$1\" = --nodelist=node1 ]\n";
+  std::filesystem::permissions(srun, std::filesystem::perms::owner_all);
+  ::setenv("PATH", (scratch.folder() + ":" + path).c_str(), 1);
+  EXPECT_TRUE(host_answers("node1", LaunchMethod::kAgents, Reach::kSrun));
+  EXPECT_FALSE(host_answers("node2", LaunchMethod::kAgents, Reach::kSrun));
+  ::setenv("PATH", path.c_str(), 1);
+}
+
 TEST(StartedBefore, ReadsTheCountersOfLaunchers) {
   EXPECT_FALSE(started_before());
   for (const char* variable : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {

@@ -9,6 +9,7 @@
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/ps/recording/recorded_links.h"
+#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/wrong_result.h"
 #include "launch/job/device.h"
@@ -96,6 +97,12 @@ int train(RankRun& run, const InWorld& in, Role& role, const ExperimentConfig& c
   return status;
 }
 
+// Lets the launcher know that the run has ended with this status, which it returns.
+int completed(const StartedRank& rank, const Communicator& world, int status) {
+  if (rank.completed && world.rank() == 0 && !is_failure(status)) rank.completed(status);
+  return status;
+}
+
 // Trains, or runs the job's own body, on the device of this rank. Returns the exit status.
 int compute(RankRun& run, InWorld& in, Role& role, const ExperimentConfig& config) {
   const DeviceAssignment placed = choose_devices(config, role.world);
@@ -115,8 +122,8 @@ int compute(RankRun& run, InWorld& in, Role& role, const ExperimentConfig& confi
       .recovery = run.recovery,
       .newcomers_wait = [&run, world = in.world] { return world->rank() == 0 && run.newcomers_wait(); }};
   if (run.supervised) count_wrong_results(run.rank, run.wrong_before, context);
-  if (run.job.body) return run.job.body(config, context);
-  return train(run, in, role, config, context);
+  return completed(run.rank, *in.world,
+                   run.job.body ? run.job.body(config, context) : train(run, in, role, config, context));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "datasets/dataset.h"
@@ -32,6 +33,10 @@ struct StartedRank {
 
   /// The process is to take the place of a lost rank. Until it does, it has no peers, and its rank is only its number.
   std::optional<Newcomer> newcomer{};
+
+  /// Is called by the first of the ranks that are left when the run has ended as it should and everything is saved,
+  /// with the ExitStatus of the run. Null: nobody has to know.
+  std::function<void(int status)> completed{};
 
   int rank() const { return launched.rank_info.rank; }
 };

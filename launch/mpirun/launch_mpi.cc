@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/inotify.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -17,22 +15,20 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 #include "framework/base/argv.h"
 #include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
-#include "launch/failure/loss.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/end_of_run.h"
-#include "launch/mpirun/hydra_notices.h"
+#include "launch/mpirun/launcher_notices.h"
 #include "launch/mpirun/mpi_losses.h"
+#include "launch/mpirun/mpi_verdict.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/temporary_folder.h"
 
@@ -40,10 +36,6 @@ namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
-
-// A network file system may show what another host has written as late as this (acdirmax of NFS).
-constexpr milliseconds kLateFiles{60'000};
-constexpr milliseconds kLookForLateFiles{100};
 
 // Open MPI's mpirun dies of a signal that arrives before it forwards signals, and drops one that arrives before its
 // ranks have started. On SIGTERM it ends the ranks within 0.3 s, using SIGKILL if they do not react. The other signals
@@ -64,33 +56,6 @@ Supervisor::Policy policy_of(const MpiLaunch& options, const Mpirun& mpirun) {
   policy.forced = {{milliseconds(0), SIGINT}, {milliseconds(300), SIGINT}, {milliseconds(3000), SIGKILL}};
   return policy;
 }
-
-// Separates the launcher's messages in its two outputs from what the ranks write. Open MPI uses standard error only.
-class LauncherNotices {
- public:
-  explicit LauncherNotices(const Mpirun& mpirun) : hydra_(mpirun.is_hydra()) {}
-
-  bool from_hydra() const { return hydra_; }
-
-  std::string feed_output(std::string_view piece) { return hydra_ ? output_.feed(piece) : std::string(piece); }
-  std::string feed_errors(std::string_view piece) { return hydra_ ? errors_.feed(piece) : mpirun_.feed(piece); }
-  std::string finish_output() { return output_.finish(); }
-  std::string finish_errors() { return hydra_ ? errors_.finish() : mpirun_.finish(); }
-
-  std::vector<std::string> texts() const {
-    if (!hydra_) return mpirun_.notices();
-    auto all = output_.notices();
-    all.insert(all.end(), errors_.notices().begin(), errors_.notices().end());
-    return all;
-  }
-
-  std::vector<RankEnd> ends() const { return hydra_ ? rank_ends_in_hydra(texts()) : rank_ends_in(texts()); }
-
- private:
-  const bool hydra_;
-  HydraNotices output_, errors_;
-  MpirunNotices mpirun_;
-};
 
 // Hydra does not end the job when a rank that has not started MPI fails. The launcher learns it from the failure that
 // the rank writes, if the file system of the folder reports it.
@@ -145,89 +110,6 @@ void take(int fd, const std::function<void(std::string_view)>& use) {
   for (ssize_t count; (count = ::read(fd, chunk.data(), chunk.size())) > 0;) {
     use({chunk.data(), static_cast<std::size_t>(count)});
   }
-}
-
-// Returns the ends of the ranks. If mpirun reports none, its own end is used instead.
-std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, std::vector<RankEnd> ends) {
-  for (auto& end : ends) end.time = mpirun.time;
-  if (ends.empty())
-    ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_supervisor = mpirun.by_supervisor});
-  return ends;
-}
-
-// Hydra ends with the number of the signal that killed a rank, also if it sent the signal itself because another rank
-// had failed.
-int status_without_end(const Supervisor::End& mpirun, const std::vector<RankEnd>& ends, bool hydra, bool explained) {
-  const int status = exit_status_of(hydra ? ends.front().status : mpirun.status);
-  return hydra && explained && status == kRankDied ? kFailed : status;
-}
-
-// Returns the message for the end of a job of which no rank is known to be the cause.
-std::string describe_end_of_launcher(const std::string& end, const std::string& text, bool rank_was_killed) {
-  if (text.empty()) return "mpirun: " + end;
-  return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
-}
-
-// Returns true if there is a failure of a rank without which the others have not gone on.
-bool any_has_failed(const std::string& log_folder) {
-  return std::ranges::any_of(read_failures(log_folder),
-                             [&](const Failure& one) { return !is_noted_as_lost(one.rank, log_folder); });
-}
-
-// Takes the status with which the ranks have ended the run (note_end_of_run()). If nothing explains why mpirun has
-// ended with status 0, waits for the note, or for a failure, as long as a network file system may take to show it.
-std::optional<int> take_noted_end(const MpiLaunch& options, const std::string& spare, bool unexplained) {
-  const auto deadline =
-      Supervisor::Clock::now() + (unexplained && !options.hosts.empty() ? kLateFiles : milliseconds(0));
-  while (true) {
-    if (const auto status = take_end_of_run(options.log_folder, spare)) return status;
-    if (Supervisor::Clock::now() >= deadline || any_has_failed(options.log_folder)) return std::nullopt;
-    std::this_thread::sleep_for(kLookForLateFiles);
-  }
-}
-
-// Returns the cause of a job whose ranks have all ended without a word. `text` is what mpirun says.
-Failure nobody_has_ended_the_run(const std::string& log_folder, const std::string& text) {
-  return {.rank = -1,
-          .message = "mpirun has ended, but no rank has noted in " + log_folder +
-                     " that the run has ended, or why it has failed. So all ranks were killed, or this folder cannot "
-                     "be written: check `df " +
-                     log_folder + "`, and the ranks' logs." + (text.empty() ? "" : "\n\n" + text),
-          .time = failure_time()};
-}
-
-// `losses` is null if a lost rank ends the job.
-Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-                 bool interrupted, const LauncherNotices& notices, MpiLosses* losses) {
-  std::optional<int> noted;
-  if (losses != nullptr) noted = take_noted_end(options, rendezvous_folder, mpirun.status == 0 && !interrupted);
-  auto failures = take_failures(options.log_folder, rendezvous_folder);
-  if (losses != nullptr) losses->settle(failures);
-  // With losses, a rank that mpirun names need not be a cause.
-  auto ends = ends_of_ranks(mpirun, losses != nullptr ? std::vector<RankEnd>() : notices.ends());
-  const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
-  const int status = status_without_end(mpirun, ends, notices.from_hydra(), !failures.empty());
-  // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
-  // request.
-  if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
-  Verdict verdict = judge(ends, std::move(failures), interrupted, status);
-  // In this case, mpirun may end with the status of any rank.
-  if (losses != nullptr && !interrupted && verdict.cause && verdict.cause->status != 0) {
-    verdict.status = verdict.cause->status;
-  }
-  const std::string text = join(notices.texts(), "\n");
-  if (verdict.cause && verdict.cause->rank < 0) {
-    verdict.cause->message = describe_end_of_launcher(verdict.cause->message, text, notices.from_hydra() && killed);
-  } else if (!verdict.cause && !interrupted) {
-    // With losses, mpirun ends with status 0 if all ranks were killed, too.
-    if (losses != nullptr && verdict.status == kDone) {
-      if (!noted)
-        return {.status = kRankDied, .cause = nobody_has_ended_the_run(options.log_folder, text), .unexplained = true};
-      verdict.status = *noted;
-    }
-    standard_error().write(text);
-  }
-  return verdict;
 }
 
 }  // namespace
@@ -296,8 +178,12 @@ Verdict run_mpi(const MpiLaunch& options) {
   standard_output().write(notices.finish_output());
   standard_error().write(notices.finish_errors());
   standard_output().flush();
-  return conclude(options, rendezvous_folder.path(), ends.front(), supervisor.interrupted(), notices,
-                  losses ? &*losses : nullptr);
+  return conclude({.options = options,
+                   .spare = rendezvous_folder.path(),
+                   .mpirun = ends.front(),
+                   .notices = notices,
+                   .losses = losses ? &*losses : nullptr},
+                  supervisor);
 }
 
 }  // namespace phalanx

@@ -50,8 +50,8 @@ struct MpiLaunch {
 /// an mpirun for which why_no_ulfm() is empty. The ranks must call run_watched(). A rank that fails after the beginning
 /// of training is a loss (is_loss()); the others note it (mark_lost()), and it does not count for the status and the
 /// first cause. Any other failure ends the job. Since such an mpirun ends with status 0 even if all ranks were killed,
-/// the job is done only if a rank has noted so (note_end_of_run()), as run_watched() does; if none has, and no failure
-/// was written, the status is kRankDied.
+/// the job is done only if the first of the ranks that are left has noted so (note_end_of_run()); if it has not, and no
+/// failure was written, the status is kRankDied.
 ///
 /// The first SIGINT, SIGTERM,
 /// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of

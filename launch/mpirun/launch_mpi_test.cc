@@ -25,6 +25,7 @@ namespace {
 
 using testing::becomes_true;
 using testing::is_running;
+using testing::LauncherProcess;
 using testing::text_of;
 
 class LaunchMpi : public testing::MpirunJob {
@@ -140,6 +141,12 @@ TEST_F(LaunchMpi, IsNotDoneIfAllRanksWereKilledAlthoughMpirunEndsWithStatus0) {
   EXPECT_NE(error_.find("no rank has noted in " + scratch_.folder()), std::string::npos) << error_;
 }
 
+TEST_F(LaunchMpi, IsNotDoneIfOnlyOtherRanksThanTheFirstHaveLeft) {
+  goes_on_ = true;
+  EXPECT_EQ(launch(rank_that("leave_first")), kRankDied);
+  EXPECT_NE(error_.find("no rank has noted in " + scratch_.folder()), std::string::npos) << error_;
+}
+
 TEST_F(LaunchMpi, HasTheStatusWithWhichRanksHaveEndedTheRun) {
   goes_on_ = true;
   EXPECT_EQ(launch(rank_that("stop")), kTimeUp);
@@ -163,6 +170,23 @@ TEST_F(LaunchMpi, WaitsForTheNoteOfAnotherHost) {
                         .goes_on = true}),
             kDone);
   file_system.join();
+}
+
+TEST_F(LaunchMpi, DoesNotWaitForSuchANoteAfterCtrlC) {
+  const std::string rank_ends = scratch_.path("rank_ends");
+  LauncherProcess launcher(scratch_, [&] {
+    return launch_mpi({.ranks = 1,
+                       .hosts = {"localhost:1"},
+                       .log_folder = scratch_.folder(),
+                       .command = {"/bin/sh", "-c", "echo > " + rank_ends},
+                       .goes_on = true});
+  });
+  EXPECT_TRUE(
+      becomes_true([&] { return launcher.output().find("All ranks have ended; waits") != std::string::npos; }, 15));
+  launcher.signal(SIGINT);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_NE(launcher.output().find("how the run has ended is unknown: see " + scratch_.folder()), std::string::npos)
+      << launcher.output();
 }
 
 TEST_F(LaunchMpi, EndsAfterAFailureBeforeTrainingAlthoughMpirunDoesNot) {

@@ -18,6 +18,7 @@
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/mpirun/watched_rank.h"
 #include "launch/rank/launcher_watch.h"
 #include "launch/signals/stop_signal.h"
@@ -53,21 +54,30 @@ int die(int rank, const std::string& folder) {
     ::usleep(500'000);  // mpirun would end this rank within this time
     phalanx::mark_lost(folder, phalanx::read_failures(folder).front());
     std::printf("goes on\n");
+    phalanx::note_end_of_run(folder, phalanx::kDone);
     return phalanx::kDone;
   });
 }
 
 // Both ranks stop because their time is up, and leave as ranks of mpi do that do not leave together.
 int stop(int rank, const std::string& folder) {
-  return phalanx::run_watched({.rank = rank, .log_folder = folder}, [] {
+  return phalanx::run_watched({.rank = rank, .log_folder = folder}, [rank, &folder] {
+    if (rank == 0) phalanx::note_end_of_run(folder, phalanx::kTimeUp);
     std::atexit([] { ::raise(SIGKILL); });
     return phalanx::kTimeUp;
   });
 }
 
+// Rank 1 has done its part, and leaves. Rank 0 is lost with its parent, as with its host, before it has saved anything.
+int leave_first(int rank, const std::string& folder) {
+  if (rank == 1) return phalanx::run_watched({.rank = rank, .log_folder = folder}, [] { return phalanx::kDone; });
+  return ::raise(SIGKILL);
+}
+
 int work(int rank, const std::string& folder, const std::string& what) {
   if (what == "die") return die(rank, folder);
   if (what == "stop") return stop(rank, folder);
+  if (what == "leave_first") return leave_first(rank, folder);
   if (what == "echo") return echo(rank, folder);
   if (what == "throw" && rank == 1) throw std::runtime_error("loss is not finite");
   if (what == "expect") throw phalanx::ExpectationError("expect.test.loss.max: wanted <= 1, got 2");

@@ -249,6 +249,8 @@ void require_ssh(const std::vector<std::string>& hosts) {
                     "). Install an OpenSSH client, or use launch.with: mpi, whose mpirun may reach it in another way.");
 }
 
+std::string find_program(const std::string& name) { return on_path(name, environment("PATH").value_or("")); }
+
 void require_variables(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     if (name.ends_with('*') || environment(name)) continue;

@@ -62,6 +62,9 @@ void require_remote_shell(const std::vector<std::string>& hosts);
 /// this one, without ssh on PATH. Also throws for malformed host names. May wait for name servers.
 void require_ssh(const std::vector<std::string>& hosts);
 
+/// Returns the path of a program on PATH, or an empty string if it is not there.
+std::string find_program(const std::string& name);
+
 /// Throws a ConfigError that names the first of these variables (MpiLaunch::pass_variables) that is not set in this
 /// process. A beginning of names, such as NCCL_*, need not have any variable.
 void require_variables(const std::vector<std::string>& names);

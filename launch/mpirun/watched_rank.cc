@@ -23,7 +23,6 @@
 #include "launch/failure/record_exception.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
-#include "launch/mpirun/end_of_run.h"
 
 namespace phalanx {
 namespace {
@@ -64,7 +63,6 @@ bool leaves_alone(const WatchedRank& options, int status) {
     std::fflush(nullptr);
     ::raise(SIGKILL);
   }
-  if (!is_failure(status)) note_end_of_run(options.log_folder, status);
   std::exit(status);
 }
 

@@ -17,7 +17,6 @@ struct WatchedRank {
 /// parent does what launch_local() does for its ranks:
 ///
 ///   - If the rank is killed, or fails without a reason, how it has ended is written to `log_folder` as its failure.
-///   - If the rank leaves because the run has ended, this is noted there, too (note_end_of_run()).
 ///   - A rank that is stopped for `lost_after` seconds is killed.
 ///   - The rank gets the first SIGTERM or SIGUSR1 of this process as SIGUSR1, and dies with this process.
 ///

@@ -168,6 +168,7 @@ class Copies(Replacing):
 class Refused(ProgramTest):
     def test_settings(self):
         for settings, words in (({"backend": "inproc"}, "replace needs ranks that are processes"),
+                                ({"launch.with": "mpi"}, "mpirun cannot; set launch.with: local, or ssh for several hosts"),
                                 ({"mesh.tensor": 2, "launch.ranks": 4, "faults.replacements": 1}, "set it to 2 at least")):
             process = self.train(*sets(ENDLESS, {"faults.on_lost_rank": "replace"}, settings))
             self.assert_status(2, process)

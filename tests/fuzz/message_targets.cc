@@ -144,7 +144,10 @@ void read_config(std::string_view input) {
   config::dump(request);
 }
 
-void read_node_list(std::string_view input) { expand_node_list(std::string(input)); }
+void read_node_list(std::string_view input) {
+  static_cast<void>(parse_task_counts(std::string(input)));
+  expand_node_list(std::string(input));
+}
 
 void read_init_method(std::string_view input) {
   detect_launch_environment({.url = std::string(input)}, [](const std::string&) { return std::nullopt; });

@@ -5,6 +5,8 @@
 import json
 import os
 import pathlib
+import re
+import signal
 import sys
 import unittest
 
@@ -21,9 +23,10 @@ SMALL = {**SHORT, "launch.threads": 1}
 
 
 
-def batch_script():
-    """Returns the batch script that docs/clusters.md shows."""
-    return next(block.text for block in documents.blocks(ROOT, "docs/clusters.md") if "#SBATCH" in block.text)
+def batch_script(with_option):
+    """Returns the batch script with this option that docs/clusters.md shows."""
+    return next(block.text for block in documents.blocks(ROOT, "docs/clusters.md")
+                if "#SBATCH" in block.text and with_option in block.text)
 
 
 @unittest.skipIf(MISSING, MISSING)
@@ -98,10 +101,12 @@ class Srun(SlurmTest):
                 self.run_folder().path.rename(self.folder / backend)
 
 
-class Sbatch(SlurmTest):
+class OfBatchScripts(SlurmTest):
+    script = ""  # an option of the script
+
     def submit(self, settings):
         """Submits the script with real paths and more settings."""
-        text = batch_script()
+        text = batch_script(self.script)
         for shown, real in (("bazel-bin/tools/train", TRAIN), ("configs/quickstart.yaml", QUICKSTART),
                             ("runs/batch", f"{self.folder}/run"), ("train.log", f"{self.folder}/train.log")):
             self.assertEqual(1, text.count(shown), text)
@@ -111,12 +116,24 @@ class Sbatch(SlurmTest):
         return self.slurm.output("sbatch", "--parsable", str(script))
 
     def log(self):
-        return (self.folder / "train.log").read_text()
+        path = self.folder / "train.log"
+        return path.read_text() if path.exists() else ""
+
+    def await_log(self, words):
+        self.assertTrue(becomes_true(lambda: words in self.log()), self.log())
+
+    def end(self, job):
+        """Returns the state in which a job has ended."""
+        self.assertTrue(becomes_true(lambda: self.state(job) not in ("PENDING", "RUNNING", "COMPLETING")), self.log())
+        return self.state(job)
+
+
+class Sbatch(OfBatchScripts):
+    script = "--set launch.with=mpi"
 
     def test_ranks_are_spread_over_the_nodes(self):
         job = self.submit(SMALL)
-        self.assertTrue(becomes_true(lambda: self.state(job) in ("COMPLETED", "FAILED")))
-        self.assertEqual("COMPLETED", self.state(job), self.log())
+        self.assertEqual("COMPLETED", self.end(job), self.log())
         for rank in range(4):
             self.assertIn(f"rank {rank} of 4 on node{rank // 2 + 1}, started by mpirun",
                           self.run_folder().log(rank).read_text())
@@ -132,6 +149,62 @@ class Sbatch(SlurmTest):
         self.assertTrue(becomes_true(lambda: "Resumed" in self.log() or "resume" in self.log().lower()), self.log())
         self.slurm.output("scancel", job)
         self.await_state(job, "CANCELLED")
+
+
+class Losses(OfBatchScripts):
+    """Jobs whose agents are steps, which go on without ranks and nodes that they lose."""
+    script = "--set launch.with=srun"
+    LONG = {**SHORT, "launch.threads": 1, "train.max_steps": 400, "train.epochs": 1000, "watch.every_steps": 10,
+            "model": "{name: mlp, hidden: [16]}"}
+
+    def begin(self, settings):
+        """Submits a job, and waits until it trains."""
+        job = self.submit(settings)
+        self.assertTrue(becomes_true(lambda: len(self.run_folder().metrics) >= 2), self.log())
+        return job
+
+    def test_a_job_goes_on_without_a_killed_rank_of_another_node(self):
+        job = self.begin(self.LONG)
+        os.kill(self.rank_process(self.run_folder(), 3), signal.SIGKILL)
+        self.assertEqual("COMPLETED", self.end(job), self.log())
+        self.assertIn("Rank 3 of 4 is lost, 3 are left: it was killed by signal 9 (SIGKILL)\n", self.log())
+        self.assertRegex(self.log(), r"Training goes on after \S+ s, after step \d+, on ranks: 3\n")
+        self.assertIn("Done after step 400; ", self.log())
+        self.assertNotIn("┌─", self.log())
+        self.assertEqual(3, self.run_folder().summary["ranks"])
+        self.assertRegex(self.run_folder().log(3).read_text(), "rank 3 of 4 on node2, started by local")
+
+    def test_a_job_goes_on_without_a_node_that_slurm_takes_for_lost(self):
+        job = self.begin(self.LONG)
+        self.slurm.output("scontrol", "update", "nodename=node2", "state=down", "reason=test")
+        self.assertEqual("COMPLETED", self.end(job), self.log())
+        for rank in (2, 3):
+            self.assertRegex(self.log(), rf"Rank {rank} of 4 is lost, 2 are left: it was on node2, which is lost: ")
+        self.assertIn("Done after step 400; ", self.log())
+        self.assertEqual(2, self.run_folder().summary["ranks"])
+
+    def test_a_job_that_slurm_asks_to_stop_saves_and_continues_when_it_is_requeued(self):
+        """Slurm gives the script the signal of --signal, before the others get one."""
+        job = self.begin({**self.LONG, "train.max_steps": 100_000})
+        self.slurm.output("scancel", "--batch", "--signal=TERM", job)
+        self.assertEqual("FAILED", self.end(job), self.log())
+        self.assertIn(f"Slurm does so by: scontrol requeue {job}\n", self.log())
+        stopped = int(re.search(r"^Stopped after step (\d+); ", self.log(), re.M)[1])
+        self.slurm.output("scontrol", "requeue", job)
+        self.await_log(f"Resumes after step {stopped}, ")
+        self.slurm.output("scancel", job)
+        self.await_state(job, "CANCELLED")
+
+    def test_ranks_that_srun_itself_starts_are_refused_with_what_to_set(self):
+        process = self.srun_train(["--nodes=1", "--ntasks=2"], {**SMALL, "faults.on_lost_rank": "shrink"})
+        self.assert_status(2, process)
+        self.assertIn("but srun starts these; start one process in the script of sbatch or the shell of salloc, without srun, "
+                      "and set launch.with: srun", process.words)
+
+    def test_more_ranks_than_tasks_are_refused(self):
+        job = self.submit({"launch.ranks": 8})
+        self.assertEqual("FAILED", self.end(job), self.log())
+        self.assertIn("launch.ranks: 8 ranks are more than the 4 tasks of this Slurm job", self.log())
 
 
 class Suite(SlurmTest):
@@ -225,6 +298,15 @@ class Suite(SlurmTest):
         _, ends = self.run_jobs(job)
         self.assertEqual(0, ends["train"]["exit_status"], f"{ends} {self.read('train', 'stderr.log')}")
         self.assertIn("rank 1 of 2 on node2, started by mpirun", self.run_folder().log(1).read_text())
+
+
+    def test_a_job_that_survives_a_lost_host_trains_on_both_by_srun(self):
+        job = self.job("train", TRAIN, f"--config={QUICKSTART}", f"--run_dir={self.folder}/run",
+                       *sets({**SMALL, "launch.ranks": 2, "faults.on_lost_rank": "shrink", "strategy": "all_reduce"}),
+                       ranks=2, hosts=2, survives_lost_host=True)
+        _, ends = self.run_jobs(job)
+        self.assertEqual(0, ends["train"]["exit_status"], f"{ends} {self.read('train', 'stderr.log')}")
+        self.assertIn("rank 1 of 2 on node2, started by local", self.run_folder().log(1).read_text())
 
 
 class Library(SlurmTest):

@@ -143,6 +143,7 @@ void check(const ExperimentConfig& config) {
         "checkpoint.every_steps=10");
   }
   if (!config.launch.hosts.empty()) throw ConfigError("chaos tests runs on one machine, but launch.hosts is set");
+  if (config.launch.with == "srun") throw ConfigError("chaos tests runs on one machine, but launch.with is srun");
 }
 
 // Returns why the ranks of a config cannot run on two hosts, or an empty string.

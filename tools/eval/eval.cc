@@ -85,7 +85,8 @@ int run(const Arguments& arguments) {
   job.run_dir = options.run_dir;
   if (job.run_dir.empty()) {
     const auto launched = detect_launch_environment();
-    if (!job.config.launch.hosts.empty() || (launched && !launched->rank_info.one_host())) {
+    const auto& launch = job.config.launch;
+    if (!launch.hosts.empty() || launch.on_several_hosts() || (launched && !launched->rank_info.one_host())) {
       throw ConfigError("--run_dir: name a folder that all hosts share, for the logs of their ranks");
     }
     job.run_dir = logs.emplace().path();

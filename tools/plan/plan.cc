@@ -110,7 +110,7 @@ int plan(const ExperimentConfig& config, const Options& options) {
                       std::to_string(ranks));
   }
   const bool shared = config.backend == "auto" || backend_traits(config.backend).shared == BackendTraits::Memory::kAll;
-  const bool near = config.launch.hosts.empty() && shared;
+  const bool near = config.launch.hosts.empty() && !config.launch.on_several_hosts() && shared;
   // The ranks of a host share its cores. More threads than cores would only slow the measurements down.
   const int cores = at::get_num_threads();
   at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(std::min<std::int64_t>(config.launch.threads, cores))

@@ -16,8 +16,9 @@ struct Job {
   std::string name{};                  // unique among the jobs of a session, usable as a file name
   std::vector<std::string> command{};  // absolute path of a program and its arguments; the config has `ranks` ranks
   int ranks = 1;
-  int hosts = 1;          // hosts over which the place must spread the ranks evenly
-  std::string folder{};   // run folder, which exists; the place writes stdout.log and stderr.log into it
+  int hosts = 1;                    // hosts over which the place must spread the ranks evenly
+  bool survives_lost_host = false;  // its config goes on without one (faults.on_lost_rank), which the place must permit
+  std::string folder{};             // run folder, which exists; the place writes stdout.log and stderr.log into it
   double time_limit = 0;  // seconds that the job may run, without the time that it waits for resources; 0: no limit
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -183,23 +184,10 @@ bool in_slurm_step(const Reader& reader) {
   return error == std::errc() && rest == end && number < kFirstReserved;
 }
 
-// Returns the number of tasks on node `node` in a list such as "2(x3),1": three nodes of two tasks, then one of one.
+// Returns the number of tasks on node `node` of a list such as "2(x3),1".
 int tasks_on_node(const std::string& list, int node) {
-  const char* at = list.data();
-  const char* end = at + list.size();
-  while (at < end) {
-    int tasks = 0, nodes = 1;
-    auto parsed = std::from_chars(at, end, tasks);
-    if (parsed.ec != std::errc()) break;
-    if (std::string_view(parsed.ptr, end).starts_with("(x")) {
-      parsed = std::from_chars(parsed.ptr + 2, end, nodes);
-      if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr++ != ')') break;
-    }
-    if (node < nodes) return tasks;
-    node -= nodes;
-    if (parsed.ptr < end && *parsed.ptr != ',') break;
-    at = parsed.ptr + 1;
-  }
+  const auto tasks = parse_task_counts(list);
+  if (tasks && static_cast<std::size_t>(node) < tasks->size()) return (*tasks)[static_cast<std::size_t>(node)];
   throw ConfigError("environment variable SLURM_STEP_TASKS_PER_NODE: cannot read \"" + list + "\"");
 }
 

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <system_error>
 
 #include "framework/base/error.h"
 
@@ -82,6 +84,31 @@ std::vector<std::string> expand_node_list(const std::string& list) {
   std::vector<std::string> names;
   for (const auto& part : split(list)) expand(list, "", part, names);
   return names;
+}
+
+std::optional<std::vector<int>> parse_task_counts(const std::string& list) {
+  std::vector<int> counts;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  const auto number = [&at, end] {
+    int value = 0;
+    const auto [rest, error] = std::from_chars(at, end, value);
+    at = rest;
+    return error == std::errc() && value > 0 ? value : 0;
+  };
+  while (true) {
+    const int tasks = number();
+    int nodes = 1;
+    if (std::string_view(at, end).starts_with("(x")) {
+      at += 2;
+      nodes = number();
+      if (at == end || *at++ != ')') return std::nullopt;
+    }
+    if (tasks == 0 || nodes == 0 || static_cast<std::size_t>(nodes) > kMostNodes - counts.size()) return std::nullopt;
+    counts.insert(counts.end(), static_cast<std::size_t>(nodes), tasks);
+    if (at == end) return counts;
+    if (*at++ != ',') return std::nullopt;
+  }
 }
 
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,5 +11,10 @@ namespace phalanx {
 /// gpu03-ib, gpu7-ib, login. Numbers keep their leading zeros, and a name may have several brackets. Throws ConfigError
 /// for a list that is malformed or has more than 65,536 names.
 std::vector<std::string> expand_node_list(const std::string& list);
+
+/// Returns the numbers in a list of tasks per node in Slurm's notation, in the order of the nodes: "2(x3),1" is 2, 2,
+/// 2,
+/// 1. Returns nothing for a list that is malformed or has more than 65,536 numbers.
+std::optional<std::vector<int>> parse_task_counts(const std::string& list);
 
 }  // namespace phalanx

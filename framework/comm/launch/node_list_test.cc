@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Optional;
 using ::testing::ThrowsMessage;
 
 TEST(NodeList, NamesAreInTheOrderOfTheList) {
@@ -34,6 +35,17 @@ TEST(NodeList, MalformedListsAreRefused) {
     EXPECT_THAT([&] { expand_node_list(list); },
                 ThrowsMessage<ConfigError>(HasSubstr("node list \"" + std::string(list) + "\"")))
         << list;
+  }
+}
+
+TEST(TaskCounts, AreThoseOfEachNode) {
+  EXPECT_THAT(parse_task_counts("4"), Optional(ElementsAre(4)));
+  EXPECT_THAT(parse_task_counts("2(x3),1,12(x2)"), Optional(ElementsAre(2, 2, 2, 1, 12, 12)));
+}
+
+TEST(TaskCounts, OfMalformedListsAreUnknown) {
+  for (const char* list : {"", "0", "-1", "2,", ",2", "2(x", "2(x3", "2(x0)", "2(3)", "2(x3)1", "x", "1(x70000)"}) {
+    EXPECT_EQ(parse_task_counts(list), std::nullopt) << list;
   }
 }
 

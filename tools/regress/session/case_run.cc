@@ -145,6 +145,7 @@ void CaseRun::start() {
           .command = words_of(command, path),
           .ranks = command.ranks,
           .hosts = command.hosts,
+          .survives_lost_host = command.survives_lost_host,
           .folder = path,
           .time_limit = planned_.time_limit};
   current_.id = context_.database.begin_run(id_, {.attempt = attempt_,

@@ -44,7 +44,10 @@ std::vector<Role> roles_of(const Relations& relations) {
 }
 
 RoleCommand command_of(const PlannedCase& planned, Role role, std::int64_t checkpoint_at) {
-  RoleCommand command{.words = {planned.config}, .ranks = planned.ranks, .hosts = planned.hosts};
+  RoleCommand command{.words = {planned.config},
+                      .ranks = planned.ranks,
+                      .hosts = planned.hosts,
+                      .survives_lost_host = planned.survives_lost_host};
   const auto& same_as = planned.relations.same_as;
   if (role == Role::kReference) {
     command = {.words = {same_as->config}, .ranks = same_as->ranks, .hosts = 1};

@@ -31,6 +31,7 @@ struct RoleCommand {
   std::vector<std::string> words{};  // config and flags
   int ranks = 1;
   int hosts = 1;
+  bool survives_lost_host = false;  // see Job
 };
 
 /// Returns the command line of a run. `checkpoint_at` is the step at which the run is killed, for kFirstHalf and

@@ -8,6 +8,7 @@
 #include "engine/config/experiment_config.h"
 #include "framework/base/config/override.h"
 #include "framework/base/error.h"
+#include "framework/comm/backend.h"
 #include "tools/config/load_checked.h"
 #include "tools/regress/suite/matrix.h"
 #include "tools/regress/suite/planned_case.h"
@@ -61,6 +62,7 @@ void load(Candidate& candidate) {
     ExperimentConfig config;
     load_checked(config, {planned.config, planned.overrides});
     planned.ranks = static_cast<int>(config.launch.ranks);
+    planned.survives_lost_host = config.faults.shrinks() && !backend_traits(config.backend).mpi;
     planned.relations = relations_of(config, planned);
     if (planned.relations.faults && planned.hosts > 1) {
       candidate.problems.push_back({.key = "hosts", .message = "expect.faults disturbs runs on one host"});

@@ -45,7 +45,8 @@ struct PlannedCase {
   std::vector<std::string> overrides{};  // "key=value"
   int ranks = 1;
   int hosts = 1;
-  double time_limit = 0;  // seconds, of each run
+  bool survives_lost_host = false;  // on several hosts; see Job
+  double time_limit = 0;            // seconds, of each run
   int retries = 0;
   bool alone = false;
   bool skip_if_refused = false;  // a run that train refuses (status 2) is skipped instead of failing the case

@@ -24,6 +24,8 @@ std::string option(const std::string& name, const std::string& value) {
   return "#SBATCH --" + name + "=" + value + "\n";
 }
 
+bool goes_on_without_node(const Job& job) { return job.hosts > 1 && job.survives_lost_host; }
+
 std::string options_of(const SlurmArray& array) {
   const Job& job = array.jobs.front();
   std::string text = option("job-name", "phalanx") + option("comment", "\"" + array.owner + "\"") +
@@ -32,20 +34,22 @@ std::string options_of(const SlurmArray& array) {
                      option("partition", array.partition) + option("nodes", std::to_string(job.hosts)) +
                      option("ntasks-per-node", std::to_string(job.ranks / job.hosts));
   if (job.time_limit > 0) text += option("time", std::to_string(minutes_of(job)));
+  if (goes_on_without_node(job)) text += "#SBATCH --no-kill\n";
   return text + "#SBATCH --requeue\n";
 }
 
 std::string case_of(std::size_t index, const Job& job) {
   std::string text = std::to_string(index) + ")\n  folder=" + bash_word(job.folder) + "\n  set --";
   for (const auto& word : job.command) text += " " + bash_word(word);
-  if (job.hosts > 1) text += " --set=launch.with=mpi";
+  if (job.hosts > 1) text += goes_on_without_node(job) ? " --set=launch.with=srun" : " --set=launch.with=mpi";
   return text + "\n  ;;\n";
 }
 
 }  // namespace
 
 bool need_the_same(const Job& one, const Job& other) {
-  return one.ranks == other.ranks && one.hosts == other.hosts && one.time_limit == other.time_limit;
+  return one.ranks == other.ranks && one.hosts == other.hosts && one.time_limit == other.time_limit &&
+         goes_on_without_node(one) == goes_on_without_node(other);
 }
 
 std::string sbatch_script(const SlurmArray& array) {

@@ -22,7 +22,8 @@ struct SlurmArray {
 bool need_the_same(const Job& one, const Job& other);
 
 /// Returns the bash script for sbatch. A job on one node runs its command, which starts its own ranks. On several nodes
-/// the command calls mpirun, which starts its daemons through Slurm. A task that Slurm has requeued continues from its
+/// the command calls mpirun, which starts its daemons through Slurm; if it survives a lost host, it calls srun instead,
+/// and Slurm does not end the job when a node fails (--no-kill). A task that Slurm has requeued continues from its
 /// last checkpoint and appends to its output.
 std::string sbatch_script(const SlurmArray& array);
 

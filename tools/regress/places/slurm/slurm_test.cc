@@ -12,6 +12,7 @@
 namespace phalanx::regress {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -37,6 +38,20 @@ TEST(SbatchScript, AsksForNodesTasksAndTime) {
   const auto script = sbatch_script({.partition = "p", .owner = "/out", .jobs = {wide}});
   EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n#SBATCH --time=3\n"));
   EXPECT_THAT(script, HasSubstr(" --set=launch.with=mpi\n")) << "mpirun spreads the ranks over the nodes";
+}
+
+TEST(SbatchScript, OfAJobThatSurvivesALostHostLetsItGoOn) {
+  auto wide = job("wide", 4, 2);
+  wide.survives_lost_host = true;
+  const auto script = sbatch_script({.partition = "p", .owner = "/out", .jobs = {wide}});
+  EXPECT_THAT(script, HasSubstr("#SBATCH --no-kill\n#SBATCH --requeue\n"));
+  EXPECT_THAT(script, HasSubstr(" --set=launch.with=srun\n"));
+  EXPECT_FALSE(need_the_same(wide, job("two", 4, 2)));
+  auto narrow = job("narrow");
+  narrow.survives_lost_host = true;
+  EXPECT_THAT(sbatch_script({.partition = "p", .owner = "/out", .jobs = {narrow}}),
+              AllOf(Not(HasSubstr("--no-kill")), Not(HasSubstr("launch.with"))));
+  EXPECT_TRUE(need_the_same(narrow, job("one")));
 }
 
 TEST(SbatchScript, OfAJobWithoutALimitLeavesItToThePartition) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs jobs at a place, for tests:
 //
-//     run_jobs ON OWNER '[{"name", "command", "ranks", "hosts", "folder", "time_limit"}, ...]'
+//     run_jobs ON OWNER '[{"name", "command", "ranks", "hosts", "survives_lost_host", "folder", "time_limit"}, ...]'
 //
 // Writes a line of JSON for the place, and one for each job that ends: {"name", "exit_status", "infrastructure_error",
 // "timed_out"}. A job is stopped or killed once OWNER/NAME.stop or OWNER/NAME.kill exists.
@@ -58,6 +58,7 @@ void run(const std::string& on, const std::string& owner, const nlohmann::json& 
                                             .command = job.at("command"),
                                             .ranks = job.value("ranks", 1),
                                             .hosts = job.value("hosts", 1),
+                                            .survives_lost_host = job.value("survives_lost_host", false),
                                             .folder = job.at("folder"),
                                             .time_limit = job.value("time_limit", 0.0)});
   }
