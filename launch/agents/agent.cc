@@ -65,9 +65,11 @@ class LauncherOrders {
     }
   }
 
-  // If the system refuses the process, it counts as one that has ended at once.
+  // If the process cannot be started, it counts as one that has ended at once. Once the ranks here are being ended, the
+  // last signal to them may have been sent, so nothing would end it.
   void start(const Newcomer& newcomer) {
     try {
+      if (supervisor_.is_ending()) throw Error("the ranks there are being ended");
       share_.start(newcomer);
     } catch (const Error& error) {
       print_to_console("Rank " + std::to_string(newcomer.number) + " cannot be started on " + host_name() + ": " +

@@ -162,7 +162,7 @@ class Agents {
                                                  const std::string& answer) { join(request, connection, answer); }});
     print_to_console(joins_->invitation());
     supervisor_->repeat(kLookForHosts, [this] {
-      if (joins_ && !supervisor_->interrupted()) look_for_joining_hosts();
+      if (joins_ && !supervisor_->is_ending()) look_for_joining_hosts();
     });
   }
 

@@ -205,7 +205,7 @@ void Supervisor::reap() {
 }
 
 void Supervisor::call_planned() {
-  if (phase_ != Phase::kRunning || interrupted_at_ || !any_alive()) planned_.clear();
+  if (is_ending() || !any_alive()) planned_.clear();
   for (std::size_t i = 0; i < planned_.size();) {
     if (planned_[i].at > Clock::now()) {
       ++i;
@@ -301,9 +301,7 @@ bool Supervisor::anyone_left() const {
   return false;
 }
 
-bool Supervisor::expects_more() const {
-  return phase_ == Phase::kRunning && !interrupted_at_ && policy_.expects_more && policy_.expects_more();
-}
+bool Supervisor::expects_more() const { return !is_ending() && policy_.expects_more && policy_.expects_more(); }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
 
