@@ -157,6 +157,7 @@ class Agents {
                                            .secret = job_secret()},
                                   .max_ranks = options_.join.max_ranks,
                                   .token_file = meeting_->path() + "/token",
+                                  .expected = [this] { return replacing_->expected(); },
                                   .answer = [this] { return answer_for_joining(); },
                                   .join = [this](const JoinRequest& request, const Descriptor& connection,
                                                  const std::string& answer) { join(request, connection, answer); }});

@@ -189,7 +189,7 @@ TEST_F(LaunchAgents, HaveOneRankOfALostHostReplacedByASpareHostWithOneSlot) {
   ::testing::internal::CaptureStderr();
   const auto verdict = launch(script, /*goes_on=*/true, std::chrono::seconds(20), 3);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "No process takes the place of rank 3: no host has a free slot (launch.hosts)\n");
+            "No process takes the place of rank 3 yet: no host has a free slot (launch.hosts)\n");
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause) << verdict.cause->message;
   EXPECT_THAT(text("told"), ::testing::MatchesRegex("start 4 2 2 0 1 [0-9]+\nkill\n"));
@@ -206,7 +206,7 @@ TEST_F(LaunchAgents, GoOnIfASpareHostCannotBeUsed) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("Rank 4, which was to take the place of a lost one, has failed: It was on localhost, "
                               "which is lost: the agent there ended with status 2.\n"),
-                    HasSubstr("No process takes the place of rank 3: no host has a free slot (launch.hosts)\n")));
+                    HasSubstr("No process takes the place of rank 3 yet: no host has a free slot (launch.hosts)\n")));
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause) << verdict.cause->message;
 }
