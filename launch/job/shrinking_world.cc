@@ -35,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReasonWait{2000};
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
+constexpr std::chrono::milliseconds kAskAgain{100};
 constexpr std::chrono::milliseconds kNewcomersPoll{20};
 
 // The time after which the first rank tries again to invite newcomers. Each attempt costs a step's time.
@@ -100,6 +101,38 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
                                  one.rank, place.c_str(), one.seconds, step, source.c_str(), world.size()));
   }
   return any;
+}
+
+// Lets the ranks know that a newcomer waits. While it cannot write to the folder, as on a full disk, it tries again,
+// since a process in its place could not write either. Returns false if `stopped` returns true meanwhile.
+bool note_waiting(const MeetingFolder& meeting, const Newcomer& self, const std::function<bool()>& stopped) {
+  for (bool told = false; !stopped(); std::this_thread::sleep_for(kAskAgain)) {
+    try {
+      meeting.wait(self);
+      return true;
+    } catch (const Error& error) {
+      if (std::exchange(told, true)) continue;
+      print_to_console("Rank " + std::to_string(self.number) +
+                       " cannot ask to take part, and tries again until it can: " + error.what());
+    }
+  }
+  return false;
+}
+
+// Returns nothing if `stopped` returns true before a newcomer is invited.
+std::optional<Attempt> await_invitation(const MeetingFolder& meeting, int number,
+                                        const std::function<bool()>& stopped) {
+  while (true) {
+    if (auto attempt = meeting.invitation(number)) return attempt;
+    if (stopped()) break;
+    std::this_thread::sleep_for(kInvitationPoll);
+  }
+  try {
+    meeting.note_end(number);  // the others may be about to invite it
+  } catch (const Error& error) {
+    log_warning() << "the others are not told that this rank ends: " << error.what();
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -314,6 +347,9 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
+    if (meeting_->is_postponed(attempt)) {
+      invite_later(Error("a rank cannot write to the meeting folder, as its log says; newcomers wait"));
+    }
     return;
   }
   if (first) note_part(attempt);
@@ -375,19 +411,22 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
                                                    const ExperimentConfig& config, const LaunchEnvironment& launched,
                                                    Recovery& recovery, const std::function<bool()>& stopped) {
   const MeetingFolder meeting(environment(kMeetingFolder).value());
-  meeting.wait(self);
-  auto attempt = meeting.invitation(self.number);
-  for (; !attempt; attempt = meeting.invitation(self.number)) {
-    if (stopped()) {
-      meeting.note_end(self.number);  // the others may be about to invite it
-      return std::nullopt;
+  if (!note_waiting(meeting, self, stopped)) return std::nullopt;
+  std::optional<Attempt> attempt;
+  std::optional<Connections> connections;
+  while (!connections) {
+    attempt = await_invitation(meeting, self.number, stopped);
+    if (!attempt) return std::nullopt;
+    const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
+    const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
+    connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
+    if (connections) break;
+    if (!meeting.is_postponed(*attempt)) {
+      throw Error("the other ranks go on without this one, since not all have connected in time");
     }
-    std::this_thread::sleep_for(kInvitationPoll);
+    log_warning() << "a rank cannot write to the meeting folder, so this one waits for another invitation";
+    meeting.wait_again(self.number);
   }
-  const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
-  const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
-  auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
-  if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
   try {
     meeting.note_part(*attempt);
   } catch (const Error& error) {  // the first rank notes it, too
