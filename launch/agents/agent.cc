@@ -108,7 +108,9 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   std::optional<LauncherOrders> orders;
   const int status = run_share(launch, body, [&](Share& share) {
     orders.emplace(share, *link, launcher, length);
-    share.ended = [&](int number, bool lost) { launcher.write(to_text(RankNotice{.number = number, .lost = lost})); };
+    share.ended = [&](int number, bool lost, int status) {
+      launcher.write(to_text(RankNotice{.number = number, .lost = lost, .status = status}));
+    };
     share.supervisor.watch(link->fd(), [&] { return orders->follow(); });
     share.supervisor.repeat(beat_interval(length), [&] { orders->follow(); });
     link->start();
