@@ -43,12 +43,12 @@ class HostReplacements {
   bool takes_part(std::size_t host) const;
   bool anyone_takes_part() const;
 
-  /// Returns the number of processes that do not run yet, but are to take the places of lost ranks: they are planned,
-  /// or will be once it is certain that these ranks have ended.
+  /// Returns the number of processes that do not run yet but count: they are planned, or will be once it is certain
+  /// that the ranks have ended whose places they are to take.
   int expected() const { return replacements_.pending() + static_cast<int>(uncertain_.size()); }
 
-  /// Has the agent of a host that has joined start processes, in addition to the ranks that there are. They take the
-  /// places of ranks for which there is no free slot.
+  /// Has the agent of a host that has joined start processes, in addition to the ranks that there are, for which
+  /// `max_ranks` must leave room. They take the places of ranks for which there is no free slot.
   void join(std::size_t host, int processes);
 
   /// Takes what an agent says of a process of its host.

@@ -43,7 +43,7 @@ std::string Joins::why_not(const JoinRequest& request) const {
   if (room() <= 0) {
     const int expected = options_.expected();
     return "the job has " + std::to_string(ranks_.running()) + " ranks" +
-           (expected > 0 ? ", expects " + std::to_string(expected) + " in place of lost ones" : "") +
+           (expected > 0 ? ", soon " + std::to_string(ranks_.running() + expected) : "") +
            ", and no more may join (faults.max_ranks: " + std::to_string(options_.max_ranks) + ")";
   }
   if (joined_ >= kMostJoined)

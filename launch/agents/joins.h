@@ -24,7 +24,7 @@ class Joins {
     int max_ranks = 0;
     std::string token_file{};  // a file that only hosts with the file system of the job see; must not exist
 
-    /// Returns the number of processes that do not run yet, but are to take the places of lost ranks. No host joins in
+    /// Returns the number of processes that are about to be started, as in the places of lost ranks. No host joins in
     /// their places.
     std::function<int()> expected{};
 

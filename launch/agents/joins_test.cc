@@ -125,8 +125,7 @@ TEST_F(JoinsOfHosts, LeaveRoomForProcessesInPlaceOfLostRanks) {
   EXPECT_EQ(ask(own_join_request(4), own_secret()), HandshakeResult::kAdmitted);
   EXPECT_THAT(joined_, ElementsAre(3));
   EXPECT_EQ(ask(own_join_request(1), own_secret()), HandshakeResult::kAdmitted);
-  EXPECT_EQ(answer_.refusal,
-            "the job has 4 ranks, expects 1 in place of lost ones, and no more may join (faults.max_ranks: 5)");
+  EXPECT_EQ(answer_.refusal, "the job has 4 ranks, soon 5, and no more may join (faults.max_ranks: 5)");
 }
 
 TEST_F(JoinsOfHosts, AreRefusedForHostsWithOtherVersions) {
