@@ -95,7 +95,7 @@ std::vector<int> started_at_once(bool takes_part, std::chrono::milliseconds runs
   };
   supervisor.emplace(Supervisor::Policy{
       .stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}, .goes_on = [&](const auto& end) {
-        replacements.replace(end.child, *supervisor, start);
+        if (end.child == 1 || end.child == 2) replacements.replace(end.child, *supervisor, start);
         if (end.child == 2) supervisor->call_after(std::chrono::milliseconds(200), [&] { supervisor->kill(0); });
         return true;
       }});
