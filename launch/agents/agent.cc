@@ -66,9 +66,11 @@ class LauncherOrders {
     }
   }
 
-  // If the system refuses the process, it counts as one that has ended at once.
+  // If the process cannot be started, it counts as one that has ended at once. Once the ranks here are being ended, the
+  // last signal to them may have been sent, so nothing would end it.
   void start(const Newcomer& newcomer) {
     try {
+      if (supervisor_.is_ending()) throw Error("the ranks there are being ended");
       share_.start(newcomer);
     } catch (const Error& error) {
       print_to_console("Rank " + std::to_string(newcomer.number) + " cannot be started on " + host_name() + ": " +
@@ -107,7 +109,9 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   std::optional<LauncherOrders> orders;
   const int status = run_share(launch, body, [&](Share& share) {
     orders.emplace(share, *link, launcher, length);
-    share.ended = [&](int number, bool lost) { launcher.write(to_text(RankNotice{.number = number, .lost = lost})); };
+    share.ended = [&](int number, bool lost, int status) {
+      launcher.write(to_text(RankNotice{.number = number, .lost = lost, .status = status}));
+    };
     share.supervisor.watch(link->fd(), [&] { return orders->follow(); });
     share.supervisor.repeat(beat_interval(length), [&] { orders->follow(); });
     link->start();

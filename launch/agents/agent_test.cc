@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "framework/base/descriptor.h"
 #include "framework/base/files.h"
@@ -39,7 +41,7 @@ class AnAgent : public ::testing::Test {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  void start(int ranks, const std::function<int(int rank)>& body) {
+  void start(int ranks, const std::function<int(int rank)>& body, int replacements = 0) {
     std::array<int, 2> ends;
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     socket_ = Descriptor(ends[0]);
@@ -48,14 +50,23 @@ class AnAgent : public ::testing::Test {
     if (pid_ > 0) return;
     ::dup2(input.get(), STDIN_FILENO);
     const AgentOrder order{.first_rank = 0, .ranks = ranks, .ranks_of_job = 4, .rendezvous = "file:///nowhere"};
-    ::_exit(run_agent({.log_folder = scratch_.folder(), .goes_on = true, .lost_after = 1}, order, body));
+    ::_exit(run_agent({.log_folder = scratch_.folder(), .goes_on = true, .lost_after = 1, .replacements = replacements},
+                      order, body));
   }
 
-  // Reads what the agent has sent. Returns the beats.
+  // Reads what the agent has sent. Returns the beats, and keeps the other lines.
   std::vector<std::int64_t> beats() {
     std::array<char, 4096> part;
     const ssize_t count = ::recv(socket_.get(), part.data(), part.size(), MSG_DONTWAIT);
-    return count > 0 ? reader_.read({part.data(), static_cast<std::size_t>(count)}).beats : std::vector<std::int64_t>();
+    if (count <= 0) return {};
+    const auto read = reader_.read({part.data(), static_cast<std::size_t>(count)});
+    lines_.insert(lines_.end(), read.lines.begin(), read.lines.end());
+    return read.beats;
+  }
+
+  bool has_said(const std::string& line) {
+    answer();
+    return std::ranges::find(lines_, line) != lines_.end();
   }
 
   void answer() {
@@ -73,6 +84,7 @@ class AnAgent : public ::testing::Test {
   testing::Scratch scratch_;
   Descriptor socket_;
   BeatReader reader_;
+  std::vector<std::string> lines_;
   pid_t pid_ = 0;
   int status_ = 0;
   bool has_ended_ = false;
@@ -125,6 +137,24 @@ TEST_F(AnAgent, SendsBeatsWhileItWaitsForTheDisk) {
   writer.close();
   socket_.close();  // the launcher is gone, so the agent ends
   EXPECT_TRUE(becomes_true([&] { return has_ended(); }));
+}
+
+// Nothing would end a process that is started after the last signal to the others.
+TEST_F(AnAgent, StartsNoProcessOnceItEndsItsRanks) {
+  std::filesystem::create_directory(scratch_.path("meeting"));
+  start(
+      1,
+      [this](int rank) {
+        if (rank > 0) write_atomically(scratch_.path("started"), "");
+        ::pause();
+        return 0;
+      },
+      /*replacements=*/1);
+  tell("end\nstart 4 3 3 0 1 0");
+  EXPECT_TRUE(becomes_true([&] { return has_said("lost 4"); }));
+  tell("kill");
+  EXPECT_TRUE(becomes_true([&] { return has_ended(); }));
+  EXPECT_FALSE(has("started"));
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ std::optional<HostRanks::Place> HostRanks::room_on(std::size_t host) const {
   return slot ? std::optional(Place{.host = host, .slot = *slot}) : std::nullopt;
 }
 
+int HostRanks::free_slots() const {
+  int free = 0;
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    if (!is_lost(host)) free += hosts_[host].slots - static_cast<int>(running(host).size());
+  }
+  return free;
+}
+
 int HostRanks::running() const {
   return static_cast<int>(std::ranges::count_if(processes_, [](const auto& one) { return one.second.running; }));
 }

@@ -48,6 +48,9 @@ class HostRanks {
   /// Returns the first free slot of a host, or nothing if it has none.
   std::optional<Place> room_on(std::size_t host) const;
 
+  /// Returns the number of slots of all hosts that are free.
+  int free_slots() const;
+
   /// Notes that a process runs in a slot, which must be free, and that a process has ended.
   void start(int number, Place place);
   void end(int number);

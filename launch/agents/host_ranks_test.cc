@@ -35,14 +35,18 @@ TEST_F(RanksOfHosts, AreReplacedInTheirOwnSlot) {
 }
 
 TEST_F(RanksOfHosts, OfALostHostGetTheFreeSlotsOfOthers) {
+  EXPECT_EQ(ranks_.free_slots(), 2);
   ranks_.lose(0);
+  EXPECT_EQ(ranks_.free_slots(), 2) << "those of a lost host are not free";
   EXPECT_THAT(ranks_.running(0), IsEmpty());
   EXPECT_EQ(room_for(0), "b1");
   ranks_.start(3, *ranks_.room_for(0));
   EXPECT_EQ(room_for(1), "c0");
   ranks_.start(4, *ranks_.room_for(1));
   EXPECT_EQ(room_for(1), "");
+  EXPECT_EQ(ranks_.free_slots(), 0);
   ranks_.end(3);
+  EXPECT_EQ(ranks_.free_slots(), 1);
   EXPECT_EQ(room_for(3), "b1");
   ranks_.start(5, *ranks_.room_for(3));
   ranks_.lose(2);

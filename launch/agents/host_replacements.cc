@@ -48,6 +48,17 @@ void HostReplacements::note_certain(std::size_t host) { replace_those_in(ranks_.
 
 void HostReplacements::look() {
   if (!uncertain_.empty()) replace_those_in(lost_ranks(options_.log_folder));
+  replace_unplaced();
+}
+
+// Plans no more processes than there is room for, beyond those that are expected.
+void HostReplacements::replace_unplaced() {
+  while (!unplaced_.empty() && ranks_.free_slots() > replacements_.pending() &&
+         ranks_.running() + expected() < most()) {
+    const auto [number, lost_at] = unplaced_.front();
+    unplaced_.pop_front();
+    replace(number, lost_at);
+  }
 }
 
 void HostReplacements::replace_those_in(const std::vector<int>& ended) {
@@ -61,25 +72,31 @@ void HostReplacements::replace_those_in(const std::vector<int>& ended) {
 
 void HostReplacements::join(std::size_t host, int processes) {
   for (int i = 0; i < processes; ++i) {
+    if (!unplaced_.empty()) unplaced_.pop_front();
     replacements_.add(supervisor_,
                       [this, host](const Newcomer& newcomer) { return start(newcomer, ranks_.room_on(host)); });
   }
 }
 
-void HostReplacements::replace(int number) {
-  replacements_.replace(number, supervisor_,
-                        [this, number](const Newcomer& newcomer) { return start(newcomer, ranks_.room_for(number)); });
+void HostReplacements::replace(int number, Time lost_at) {
+  const auto start_it = [this, number](const Newcomer& newcomer) {
+    const auto place = ranks_.room_for(number);
+    if (!place) unplaced_.push_back({.number = number, .lost_at = newcomer.lost_at});
+    return start(newcomer, place);
+  };
+  replacements_.replace(number, supervisor_, start_it, lost_at);
 }
+
+// Returns the most processes that may run at a time.
+int HostReplacements::most() const { return std::max(options_.max_ranks, options_.replacements.ranks); }
 
 bool HostReplacements::start(Newcomer newcomer, std::optional<HostRanks::Place> place) {
   if (!anyone_takes_part()) return false;  // the job is about to end
-  const int most = std::max(options_.max_ranks, options_.replacements.ranks);
-  if (!place || ranks_.running() >= most) {
-    const std::string what = newcomer.in_place_of == kNobody
-                                 ? "A rank of a host that has joined is not started: "
-                                 : "No process takes the place of rank " + std::to_string(newcomer.in_place_of) + ": ";
-    print_to_console(what + (place ? std::to_string(most) + " ranks are there, and no more may be (faults.max_ranks)"
-                                   : "no host has a free slot (launch.hosts)"));
+  if (!place) {
+    print_to_console(newcomer.in_place_of == kNobody
+                         ? "A rank of a host that has joined is not started: the host is lost, or has no free slot"
+                         : "No process takes the place of rank " + std::to_string(newcomer.in_place_of) +
+                               " yet: no host has a free slot (launch.hosts)");
     return false;
   }
   newcomer.local_rank = place->slot;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,7 +19,8 @@ namespace phalanx {
 
 /// Replaces the lost ranks of a job on several hosts (faults.on_lost_rank: replace): decides when and where, and has
 /// the agent of that host start a process. A rank is replaced on its own host, or in a free slot of another one if its
-/// host is lost. Belongs to the launcher. Not thread-safe.
+/// host is lost. If there is no free slot, it is replaced once there is one, unless a rank of a host that joins takes
+/// its place before. Belongs to the launcher. Not thread-safe.
 class HostReplacements {
  public:
   struct Options {
@@ -40,7 +43,12 @@ class HostReplacements {
   bool takes_part(std::size_t host) const;
   bool anyone_takes_part() const;
 
-  /// Has the agent of a host that has joined start processes, in addition to the ranks that there are.
+  /// Returns the number of processes that do not run yet but count: they are planned, or will be once it is certain
+  /// that the ranks have ended whose places they are to take.
+  int expected() const { return replacements_.pending() + static_cast<int>(uncertain_.size()); }
+
+  /// Has the agent of a host that has joined start processes, in addition to the ranks that there are, for which
+  /// `max_ranks` must leave room. They take the places of ranks for which there is no free slot.
   void join(std::size_t host, int processes);
 
   /// Takes what an agent says of a process of its host.
@@ -54,19 +62,31 @@ class HostReplacements {
   /// The lease of a host that is lost is over, so its processes have ended for certain.
   void note_certain(std::size_t host);
 
-  /// Replaces the ranks of lost hosts of which it is certain by now that they have ended. To be called repeatedly.
+  /// Replaces the ranks of lost hosts of which it is certain by now that they have ended, and ranks for which there was
+  /// no free slot before. To be called repeatedly.
   void look();
 
  private:
+  using Time = std::chrono::system_clock::time_point;
+
+  // A lost rank for which there was no free slot.
+  struct Unplaced {
+    int number;
+    Time lost_at;
+  };
+
+  int most() const;
   bool start(Newcomer newcomer, std::optional<HostRanks::Place> place);
-  void replace(int number);
+  void replace(int number, Time lost_at = std::chrono::system_clock::now());
   void replace_those_in(const std::vector<int>& ended);
+  void replace_unplaced();
 
   HostRanks& ranks_;
   Supervisor& supervisor_;
   Options options_;
   Replacements replacements_;
-  std::vector<int> uncertain_{};  // ranks of lost hosts that may still take part
+  std::vector<int> uncertain_{};     // ranks of lost hosts that may still take part
+  std::deque<Unplaced> unplaced_{};  // in the order of their loss
 };
 
 }  // namespace phalanx

@@ -40,9 +40,11 @@ std::string Joins::why_not(const JoinRequest& request) const {
     return "the job has " + described(own) + ", but " + request.host + " has " + described(request.versions) +
            "; install the same versions";
   }
-  if (ranks_.running() >= options_.max_ranks) {
-    return "the job has " + std::to_string(ranks_.running()) +
-           " ranks, and no more may join (faults.max_ranks: " + std::to_string(options_.max_ranks) + ")";
+  if (room() <= 0) {
+    const int expected = options_.expected();
+    return "the job has " + std::to_string(ranks_.running()) + " ranks" +
+           (expected > 0 ? ", soon " + std::to_string(ranks_.running() + expected) : "") +
+           ", and no more may join (faults.max_ranks: " + std::to_string(options_.max_ranks) + ")";
   }
   if (joined_ >= kMostJoined)
     return std::to_string(joined_) + " ranks have joined this job already, which is the limit";
@@ -54,7 +56,7 @@ void Joins::take(JoinPort::Peer peer) {
   request.host = printable(request.host);
   const std::string refusal = why_not(request);
   if (!refusal.empty()) return refuse(peer, refusal);
-  request.ranks = std::min({request.ranks, options_.max_ranks - ranks_.running(), kMostJoined - joined_});
+  request.ranks = std::min({request.ranks, room(), kMostJoined - joined_});
   try {
     JoinAnswer answer = options_.answer();
     answer.token_file = options_.token_file;

@@ -24,6 +24,10 @@ class Joins {
     int max_ranks = 0;
     std::string token_file{};  // a file that only hosts with the file system of the job see; must not exist
 
+    /// Returns the number of processes that are about to be started, as in the places of lost ranks. No host joins in
+    /// their places.
+    std::function<int()> expected{};
+
     /// Returns what an agent needs on any host: see JoinAnswer. The token is added.
     std::function<JoinAnswer()> answer{};
 
@@ -42,6 +46,7 @@ class Joins {
   void look();
 
  private:
+  int room() const { return options_.max_ranks - ranks_.running() - options_.expected(); }
   std::string why_not(const JoinRequest& request) const;
   void take(JoinPort::Peer peer);
   static void refuse(const JoinPort::Peer& peer, const std::string& why);

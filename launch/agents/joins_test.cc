@@ -3,6 +3,8 @@
 #include "launch/agents/joins.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -26,6 +28,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+bool sends_at_once(const Descriptor& socket) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  return ::getsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &value, &size) == 0 && value != 0;
+}
+
 // A job with two ranks, up to five of which may be there.
 class JoinsOfHosts : public ::testing::Test {
  protected:
@@ -35,10 +43,12 @@ class JoinsOfHosts : public ::testing::Test {
         Joins::Options{.port = {.run_folder = scratch_.folder(), .interface = "127.0.0.1", .secret = std::move(secret)},
                        .max_ranks = 5,
                        .token_file = scratch_.path("token"),
+                       .expected = [this] { return expected_; },
                        .answer = [] { return JoinAnswer{.folder = "/", .command = {"train"}}; },
                        .join =
                            [this](const JoinRequest& request, const Descriptor& socket, const std::string& answer) {
                              joined_.push_back(request.ranks);
+                             EXPECT_TRUE(sends_at_once(socket)) << "a beat and its answer are small";
                              const std::size_t host = ranks_.add(request.host, request.ranks);
                              for (int i = 0; i < request.ranks; ++i) {
                                ranks_.start(2 + i, *ranks_.room_on(host));
@@ -61,6 +71,7 @@ class JoinsOfHosts : public ::testing::Test {
         if (result == HandshakeResult::kAdmitted) {
           const auto length = length_of_answer(stream.receive(kLengthDigits, deadline));
           answer_ = parse_join_answer(stream.receive(length, deadline));
+          EXPECT_TRUE(sends_at_once(stream.release()));
         }
       } catch (const Error& error) {
         ADD_FAILURE() << error.what();
@@ -82,6 +93,7 @@ class JoinsOfHosts : public ::testing::Test {
   testing::Scratch scratch_;
   HostRanks ranks_{{{.host = "a", .first_rank = 0, .ranks = 2, .slots = 2}}};
   std::optional<Joins> joins_;
+  int expected_ = 0;
   std::vector<int> joined_;
   JoinAnswer answer_;
   std::string printed_;
@@ -104,6 +116,16 @@ TEST_F(JoinsOfHosts, AreRefusedIfAllRanksAreThere) {
   EXPECT_EQ(ask(own_join_request(1), own_secret()), HandshakeResult::kAdmitted);
   EXPECT_EQ(answer_.refusal, "the job has 5 ranks, and no more may join (faults.max_ranks: 5)");
   EXPECT_THAT(joined_, ElementsAre(3));
+}
+
+TEST_F(JoinsOfHosts, LeaveRoomForProcessesInPlaceOfLostRanks) {
+  open();
+  ranks_.end(1);
+  expected_ = 1;
+  EXPECT_EQ(ask(own_join_request(4), own_secret()), HandshakeResult::kAdmitted);
+  EXPECT_THAT(joined_, ElementsAre(3));
+  EXPECT_EQ(ask(own_join_request(1), own_secret()), HandshakeResult::kAdmitted);
+  EXPECT_EQ(answer_.refusal, "the job has 4 ranks, soon 5, and no more may join (faults.max_ranks: 5)");
 }
 
 TEST_F(JoinsOfHosts, AreRefusedForHostsWithOtherVersions) {

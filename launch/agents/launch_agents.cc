@@ -2,22 +2,12 @@
 #include "launch/agents/launch_agents.h"
 
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
-#include <deque>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "framework/base/argv.h"
@@ -25,81 +15,43 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/job_secret.h"
-#include "framework/base/text.h"
 #include "launch/agents/agent.h"
 #include "launch/agents/agent_command.h"
+#include "launch/agents/agent_connections.h"
+#include "launch/agents/agent_ends.h"
+#include "launch/agents/agent_process.h"
 #include "launch/agents/beats.h"
-#include "launch/agents/command_relay.h"
 #include "launch/agents/host_ranks.h"
 #include "launch/agents/host_replacements.h"
-#include "launch/agents/join_relay.h"
 #include "launch/agents/joins.h"
 #include "launch/agents/rank_notice.h"
 #include "launch/agents/shared_folder.h"
-#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/local/print_to_console.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/mpirun.h"
+#include "launch/signals/not_stopped_by_terminal.h"
 
 namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
 
-// Ctrl-Z would stop this process only. While it gives no answers, the leases of all hosts end.
-class NotStoppedByTerminal {
- public:
-  NotStoppedByTerminal() : before_(::signal(SIGTSTP, SIG_IGN)) {}
-  ~NotStoppedByTerminal() { ::signal(SIGTSTP, before_); }
-  NotStoppedByTerminal(const NotStoppedByTerminal&) = delete;
-  NotStoppedByTerminal& operator=(const NotStoppedByTerminal&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-// Runs in the child. Everything it needs was created before the fork. A separate process group keeps the
-// terminal's signals away. The agent writes its beats to its standard output, which ssh passes on.
-int become(const std::vector<char*>& command, int socket, bool with_output) {
-  ::setpgid(0, 0);
-  ::signal(SIGTSTP, SIG_DFL);
-  ::dup2(socket, STDIN_FILENO);
-  if (with_output) ::dup2(socket, STDOUT_FILENO);
-  ::execvp(command[0], command.data());
-  std::fprintf(stderr, "%s: %s\n", command[0], std::generic_category().message(errno).c_str());
-  return 127;
-}
-
-// Closes all descriptors of this process but its standard streams and these two.
-void close_others(int one, int other) {
-  const auto [low, high] = std::minmax({static_cast<unsigned>(one), static_cast<unsigned>(other)});
-  const auto close = [](unsigned first, unsigned last) {
-    if (first <= last) ::close_range(first, last, 0);
-  };
-  close(STDERR_FILENO + 1, low - 1);
-  close(low + 1, high - 1);
-  close(high + 1, ~0U);
-}
-
-// Runs in the child. Passes on what srun passes on, since the status of srun does not tell how the agent has ended. A
-// separate process group keeps the terminal's signals away from both. Closes what it has inherited: its copies of other
-// hosts' connections would keep these open after their ends.
-int relay_for(const std::vector<std::string>& srun, const Descriptor& socket) {
-  ::setpgid(0, 0);
-  ::signal(SIGTSTP, SIG_DFL);
-  close_others(socket.get(), socket.get());
-  return relay_command(socket, srun);
-}
-
-// The agents, and the sockets by which this process speaks with them.
+// A job on several hosts.
 class Agents {
  public:
   explicit Agents(const AgentsLaunch& options)
       : options_(options),
         lease_(options.lease),
         rendezvous_(options.log_folder + "/rendezvous"),
-        ranks_(options.shares) {}
+        ranks_(options.shares),
+        agents_(options.lease, [this](const auto& lines) { take_notices(lines); }),
+        ends_(agents_, ranks_,
+              {.log_folder = options.log_folder,
+               .lease = options.lease,
+               .goes_on = options.goes_on,
+               .ranks = ranks(),
+               .waits = [this](int number) { return waits(number); }}) {}
 
   Verdict run() {
     take_failures(options_.log_folder);
@@ -115,35 +67,24 @@ class Agents {
       if (replacing_) replacing_->look();
     });
     const auto ends = supervisor.run();
-    for (std::size_t i = 0; i < agents_.size(); ++i) read(i);
+    agents_.read_all();
     standard_output().flush();
-    return conclude(ends, supervisor.interrupted());
+    return ends_.conclude(ends, supervisor.interrupted());
   }
 
  private:
-  struct Agent {
-    std::size_t host;
-    HostBeats beats;
-    std::shared_ptr<Descriptor> socket{};
-    BeatReader reader{};
-    double silent_for = 0;     // seconds; 0: it has not been silent until its lease was over
-    bool lost = false;         // the others go on without it
-    bool told_others = false;  // that its ranks have ended for certain
-    bool released = false;     // it was told to end, since the job has
-    bool joined = false;       // this process cannot start another one on its host
-  };
-
   Supervisor::Policy policy() {
-    Supervisor::Policy policy{.stop = SIGUSR1,
-                              .orphaned = SIGKILL,
-                              .after_failure = {{milliseconds(0), SIGTERM}, {milliseconds(6000), SIGKILL}},
-                              .forced = {{milliseconds(0), SIGKILL}},
-                              .deliver = [this](int agent, int signal) { return tell(agent, signal); },
-                              .stop_policy = options_.stop_policy,
-                              .describe_saved = options_.describe_saved};
+    Supervisor::Policy policy{
+        .stop = SIGUSR1,
+        .orphaned = SIGKILL,
+        .after_failure = {{milliseconds(0), SIGTERM}, {milliseconds(6000), SIGKILL}},
+        .forced = {{milliseconds(0), SIGKILL}},
+        .deliver = [this](int agent, int signal) { return agents_.tell(index_of(agent), signal); },
+        .stop_policy = options_.stop_policy,
+        .describe_saved = options_.describe_saved};
     if (!options_.goes_on) return policy;
     policy.goes_on = [this](const Supervisor::End& end) { return lose_host(end); };
-    policy.is_lost = [this](int agent) { return are_lost(host_of(agent), lost_ranks(options_.log_folder)); };
+    policy.is_lost = [this](int agent) { return ends_.are_lost(host_of(agent), lost_ranks(options_.log_folder)); };
     if (options_.replacements > 0) policy.ended = [this](const Supervisor::End& end) { note_end(end); };
     return policy;
   }
@@ -168,12 +109,13 @@ class Agents {
                                            .secret = job_secret()},
                                   .max_ranks = options_.join.max_ranks,
                                   .token_file = meeting_->path() + "/token",
+                                  .expected = [this] { return replacing_->expected(); },
                                   .answer = [this] { return answer_for_joining(); },
                                   .join = [this](const JoinRequest& request, const Descriptor& connection,
                                                  const std::string& answer) { join(request, connection, answer); }});
     print_to_console(joins_->invitation());
     supervisor_->repeat(kLookForHosts, [this] {
-      if (joins_ && !supervisor_->interrupted()) look_for_joining_hosts();
+      if (joins_ && !supervisor_->is_ending()) look_for_joining_hosts();
     });
   }
 
@@ -194,19 +136,14 @@ class Agents {
             .secret_is_of_job = job_secret().has_value()};
   }
 
-  // A process of this host passes on what this one and the agent of a host that joins tell each other. A separate
-  // process group keeps the terminal's signals away. It closes what it has inherited: its copies of other hosts'
-  // connections would keep these open after their ends.
+  // A process of this host passes on what this one and the agent of a host that joins tell each other.
   void join(const JoinRequest& request, const Descriptor& connection, const std::string& answer) {
     const std::size_t host = ranks_.hosts();  // its index, once there is a process that speaks with it
-    start(host, [&](const Descriptor& socket) {
-      ::setpgid(0, 0);
-      close_others(socket.get(), connection.get());
-      return relay(socket, connection, answer);
-    });
+    const std::size_t agent = agents_.start(
+        host, *supervisor_, [&](const Descriptor& socket) { return speak_with_joined(socket, connection, answer); });
     ranks_.add(request.host, request.ranks);
-    agents_.back().joined = true;
-    agents_.back().beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
+    agents_[agent].joined = true;
+    agents_[agent].beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
     replacing_->join(host, request.ranks);
   }
 
@@ -217,38 +154,27 @@ class Agents {
             .rendezvous = "file://" + rendezvous_.path() + "/store"};
   }
 
-  std::size_t host_of(int agent) const { return agents_.at(static_cast<std::size_t>(agent)).host; }
+  static std::size_t index_of(int agent) { return static_cast<std::size_t>(agent); }
+
+  std::size_t host_of(int agent) const { return agents_[index_of(agent)].host; }
 
   const std::string& name_of(int agent) const { return ranks_.name(host_of(agent)); }
 
   int ranks() const { return options_.shares.back().first_rank + options_.shares.back().ranks; }
 
-  // Starts an agent on a host, with the ranks of `share`.
-  void start(std::size_t host, const HostShare& share) {
+  // Starts an agent on a host, with the ranks of `share`. Returns the agent.
+  std::size_t start(std::size_t host, const HostShare& share) {
     const std::string folder = std::filesystem::current_path().string();
     const auto command = command_on(ranks_.name(host), agent_script(folder, options_.command), options_.reach);
     const auto words = argv_of(command);
     const std::string variables = variables_for(order_of(share), options_.pass_variables);
     const bool elsewhere = !is_this_host(ranks_.name(host));
-    start(host, [&](const Descriptor& socket) {
-      return elsewhere && options_.reach == Reach::kSrun ? relay_for(command, socket)
-                                                         : become(words, socket.get(), elsewhere);
+    const std::size_t agent = agents_.start(host, *supervisor_, [&](const Descriptor& socket) {
+      return elsewhere && options_.reach == Reach::kSrun ? relay_agent_command(command, socket)
+                                                         : run_agent_command(words, socket, elsewhere);
     });
-    send(agents_.size() - 1, variables + "\n");
-  }
-
-  // Starts a process that is an agent, or speaks with one, over the socket that it gets.
-  void start(std::size_t host, const std::function<int(const Descriptor& socket)>& body) {
-    std::array<int, 2> ends;
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      throw Error("cannot make a socket: " + std::generic_category().message(errno));
-    }
-    auto own_end = std::make_shared<Descriptor>(ends[0]);
-    const Descriptor socket(ends[1]);
-    const std::size_t agent = agents_.size();
-    supervisor_->start([&] { return body(socket); });
-    agents_.push_back({.host = host, .beats = HostBeats(lease_), .socket = std::move(own_end)});
-    supervisor_->watch(ends[0], [this, agent] { return read(agent); });
+    agents_.send(agent, variables + "\n");
+    return agent;
   }
 
   // Sends an order to the agent of a host, which is started without ranks if there is none.
@@ -258,39 +184,9 @@ class Agents {
     while (agent < agents_.size() && (agents_[agent].host != host || !running(agent))) ++agent;
     if (agent == agents_.size()) {
       start(host, {.host = ranks_.name(host)});
-      agents_.back().beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
+      agents_[agent].beats.expect_by(HostBeats::Clock::now() + kStartOfAgent);
     }
-    send(agent, order + "\n");
-  }
-
-  // An agent that has ended does not need it any more. One that does not read gets no more than the system keeps.
-  void send(std::size_t agent, const std::string& text, int flags = 0) {
-    for (std::size_t sent = 0; sent < text.size();) {
-      const int socket = agents_[agent].socket->get();
-      const ssize_t count = ::send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | flags);
-      if (count < 0 && errno != EINTR) return;
-      if (count > 0) sent += static_cast<std::size_t>(count);
-    }
-  }
-
-  // Answers beats, and passes on what else has arrived. Reads at least all that the system had kept at the beginning,
-  // but leaves the rest of a stream without an end for later, because other agents wait for answers. Returns false at
-  // the end.
-  bool read(std::size_t index) {
-    Agent& agent = agents_[index];
-    std::array<char, 4096> part;
-    for (int parts = 0; parts < kMostParts; ++parts) {
-      const ssize_t count = ::recv(agent.socket->get(), part.data(), part.size(), MSG_DONTWAIT);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-      const auto read = agent.reader.read({part.data(), static_cast<std::size_t>(count)});
-      if (!read.text.empty()) standard_output().write(read.text);
-      take_notices(read.lines);
-      if (read.beats.empty() || agent.silent_for > 0) continue;
-      agent.beats.heard(HostBeats::Clock::now());
-      send(index, kAnswer + (" " + std::to_string(read.beats.back())) + "\n", MSG_DONTWAIT);
-    }
-    return true;
+    agents_.send(agent, order + "\n");
   }
 
   void take_notices(const std::vector<std::string>& lines) {
@@ -298,8 +194,10 @@ class Agents {
     bool any = false;
     for (const auto& line : lines) {
       const auto notice = parse_rank_notice(line);
-      if (notice) replacing_->take(*notice);
-      any = any || notice;
+      if (!notice) continue;
+      replacing_->take(*notice);
+      ends_.take(*notice);
+      any = true;
     }
     if (any) release_idle_agents();
   }
@@ -308,7 +206,7 @@ class Agents {
   void release_idle_agents() {
     if (replacing_->anyone_takes_part()) return;
     for (std::size_t i = 0; i < agents_.size(); ++i) {
-      if (!std::exchange(agents_[i].released, true)) tell(static_cast<int>(i), SIGKILL);
+      if (!std::exchange(agents_[i].released, true)) agents_.tell(i, SIGKILL);
     }
   }
 
@@ -316,8 +214,8 @@ class Agents {
   // hosts that the ranks of a lost host have ended. If this process was stopped, beats wait to be read.
   void look_for_silent_hosts() {
     for (std::size_t i = 0; i < agents_.size(); ++i) {
-      Agent& agent = agents_[i];
-      read(i);
+      AgentConnection& agent = agents_[i];
+      agents_.read(i);
       const auto now = HostBeats::Clock::now();
       if (agent.told_others || !agent.beats.is_silent(now)) continue;
       const bool running = supervisor_->is_running(static_cast<int>(i));
@@ -335,29 +233,19 @@ class Agents {
   void tell_of_ended(std::size_t lost) {
     std::string orders;  // in one piece, since a socket that is full drops what comes
     for (const int rank : ranks_.all(agents_[lost].host)) orders += kEnded + (" " + std::to_string(rank)) + "\n";
-    for (std::size_t i = 0; i < agents_.size(); ++i) {
-      if (i != lost) send(i, orders, MSG_DONTWAIT);
-    }
-  }
-
-  bool tell(int agent, int signal) {
-    const auto index = static_cast<std::size_t>(agent);
-    const char* order = signal == SIGUSR1 ? kStopRanks : signal == SIGTERM ? kEndRanks : kKillRanks;
-    send(index, std::string(order) + "\n", MSG_DONTWAIT);
-    if (signal == SIGKILL) ::shutdown(agents_[index].socket->get(), SHUT_WR);
-    return signal != SIGKILL;
+    agents_.send_to_others(lost, orders);
   }
 
   // Returns true if an agent has ended without a status of its own, or without ranks, so that its host is lost, and the
   // others go on.
   bool lose_host(const Supervisor::End& end) {
-    Agent& agent = agents_[static_cast<std::size_t>(end.child)];
-    read(static_cast<std::size_t>(end.child));  // notices that have come since the last look
-    const bool spare =
-        replacing_ && !replacing_->takes_part(agent.host) && are_lost(agent.host, lost_ranks(options_.log_folder));
-    if (!spare && (has_own_status(end) || !training_has_begun(options_.log_folder))) return false;
+    AgentConnection& agent = agents_[index_of(end.child)];
+    agents_.read(index_of(end.child));  // notices that have come since the last look
+    const bool spare = replacing_ && !replacing_->takes_part(agent.host) &&
+                       ends_.are_lost(agent.host, lost_ranks(options_.log_folder));
+    if (!spare && (AgentEnds::has_own_status(end) || !training_has_begun(options_.log_folder))) return false;
     agent.lost = true;
-    const std::string reason = "It was on " + name_of(end.child) + ", which is lost: " + why(end) + ".";
+    const std::string reason = "It was on " + name_of(end.child) + ", which is lost: " + ends_.why(end) + ".";
     auto known = read_failures(options_.log_folder);
     for (auto& one : lost_notes(options_.log_folder)) known.push_back(std::move(one));
     for (const int rank : ranks_.running(agent.host)) {
@@ -366,7 +254,7 @@ class Agents {
                                           .host = name_of(end.child),
                                           .message = reason,
                                           .time = end.time,
-                                          .spares_host = was_without_lease(end)});
+                                          .spares_host = AgentEnds::was_without_lease(end)});
     }
     if (replacing_) replacing_->lose(agent.host, reason, /*host_lost=*/true);
     return true;
@@ -375,87 +263,16 @@ class Agents {
   // An agent that has ended by itself may have done so before it read an order. Its host is there for another one,
   // unless it had joined.
   void note_end(const Supervisor::End& end) {
-    const Agent& agent = agents_[static_cast<std::size_t>(end.child)];
-    read(static_cast<std::size_t>(end.child));
+    const AgentConnection& agent = agents_[index_of(end.child)];
+    agents_.read(index_of(end.child));
     if (!agent.lost && !agent.released) {
       replacing_->lose(agent.host, "the agent on " + name_of(end.child) + " has ended", /*host_lost=*/agent.joined);
     }
     release_idle_agents();
   }
 
-  // ssh ends with status 255 if the connection breaks, and also if its command was killed.
-  std::string why(const Supervisor::End& end) const {
-    const double silent = agents_[static_cast<std::size_t>(end.child)].silent_for;
-    if (silent > 0) return format_text("the host has been silent for %.1f s", silent);
-    if (was_without_lease(end)) {
-      return format_text("the agent there heard nothing from the launcher for %.1f s",
-                         std::chrono::duration<double>(lease_).count());
-    }
-    if (WIFSIGNALED(end.status)) return "the agent there was killed by signal " + std::to_string(WTERMSIG(end.status));
-    if (WEXITSTATUS(end.status) == 255) return "the connection to it broke, or the agent there was killed";
-    return "the agent there ended with status " + std::to_string(WEXITSTATUS(end.status));
-  }
-
-  Verdict conclude(const std::vector<Supervisor::End>& ends, bool interrupted) {
-    auto failures = take_failures(options_.log_folder);
-    const auto lost = take_lost_ranks(options_.log_folder);
-    std::vector<RankEnd> good;
-    std::vector<Supervisor::End> bad;
-    for (const auto& end : ends) {
-      if (!failed(end.status)) good.push_back({.rank = -1, .status = end.status, .time = end.time});
-      if (failed(end.status) && !(options_.goes_on && are_lost(host_of(end.child), lost))) bad.push_back(end);
-    }
-    // A rank that has ended the job counts, even if the others have noted it as lost meanwhile.
-    std::erase_if(failures, [&](const Failure& one) {
-      const bool ended_job = std::ranges::any_of(
-          bad, [&](const auto& end) { return has_own_status(end) && has(host_of(end.child), one.rank); });
-      return (std::ranges::find(lost, one.rank) != lost.end() && !ended_job) || waits(one.rank);
-    });
-    if (failures.empty() && !bad.empty() && !interrupted) failures.push_back(failure_of(bad.front()));
-    Verdict verdict = judge(good, std::move(failures), interrupted);
-    if (!verdict.cause) return verdict;
-    if (!interrupted) verdict.status = status_of(verdict.cause->rank, bad);
-    verdict.others = ranks() - 1;
-    return verdict;
-  }
-
-  Failure failure_of(const Supervisor::End& end) const {
-    return {.rank = -1,
-            .host = name_of(end.child),
-            .message = "Its ranks have left no reason: " + why(end) + ".",
-            .time = end.time,
-            .spares_host = was_without_lease(end)};
-  }
-
-  // Returns the status of the agent of a rank (-1: of any agent) that has failed.
-  int status_of(int rank, const std::vector<Supervisor::End>& bad) const {
-    for (const auto& end : bad) {
-      if (rank < 0 || has(host_of(end.child), rank)) return exit_status_of(end.status);
-    }
-    return kRankDied;
-  }
-
-  static bool was_without_lease(const Supervisor::End& end) {
-    return WIFEXITED(end.status) && WEXITSTATUS(end.status) == kWithoutLease;
-  }
-
-  static bool has_own_status(const Supervisor::End& end) {
-    return WIFEXITED(end.status) && exit_status_of(end.status) == WEXITSTATUS(end.status);
-  }
-
   // Returns true if this process is not a rank yet.
   bool waits(int number) const { return replacing_ && replacing_->waits(number); }
-
-  bool has(std::size_t host, int rank) const {
-    const auto numbers = ranks_.all(host);
-    return std::ranges::find(numbers, rank) != numbers.end();
-  }
-
-  // Returns true if all ranks that a host has had are among these.
-  bool are_lost(std::size_t host, const std::vector<int>& lost) const {
-    return std::ranges::all_of(
-        ranks_.all(host), [&](int number) { return waits(number) || std::ranges::find(lost, number) != lost.end(); });
-  }
 
   static constexpr milliseconds kLookForHosts{50};  // that join
 
@@ -463,13 +280,12 @@ class Agents {
   // file system takes long to start.
   static constexpr std::chrono::seconds kStartOfAgent{120};
 
-  static constexpr int kMostParts = 256;  // 1 MiB, more than the system keeps for a socket
-
   const AgentsLaunch& options_;
   const std::chrono::nanoseconds lease_;  // length
   SharedFolder rendezvous_;
   HostRanks ranks_;
-  std::deque<Agent> agents_;  // in the order of their start; a host may have several, one after the other
+  AgentConnections agents_;
+  AgentEnds ends_;
   std::optional<SharedFolder> meeting_;
   std::optional<HostReplacements> replacing_;  // absent: lost ranks are not replaced
   std::optional<Supervisor> supervisor_;

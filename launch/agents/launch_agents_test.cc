@@ -171,9 +171,9 @@ TEST_F(LaunchAgents, AHostThatIsLostBeforeTrainingEndsTheJob) {
 TEST_F(LaunchAgents, HaveALostRankReplacedByTheAgentOfItsHost) {
   // The first agent is there until the second one has got the order. Then no process takes part any more.
   const std::string script =
-      "touch training.begun; if [ $FIRST = 2 ]; then printf '\\000lost 3\\n\\000ended 2\\n' >&0;"
+      "touch training.begun; if [ $FIRST = 2 ]; then printf '\\000lost 3\\n\\000ended 2 0\\n' >&0;"
       "read order; echo $order >told; read order; echo $order >>told; exit; fi;"
-      "until [ -e told ]; do sleep 0.01; done; printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+      "until [ -e told ]; do sleep 0.01; done; printf '\\000ended 0 0\\n\\000ended 1 0\\n' >&0";
   EXPECT_EQ(launch(script, /*goes_on=*/true, std::chrono::seconds(20), 1).status, kDone);
   EXPECT_THAT(text("told"), ::testing::MatchesRegex("start 4 3 3 1 2 [0-9]+\nkill\n"));
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("meeting")));
@@ -185,11 +185,11 @@ TEST_F(LaunchAgents, HaveOneRankOfALostHostReplacedByASpareHostWithOneSlot) {
       "echo $order >>told; exit;; '2 '*) kill -9 $$;; esac;"
       "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done;"
       "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost; until [ -e told ]; do sleep 0.01; done;"
-      "printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+      "printf '\\000ended 0 0\\n\\000ended 1 0\\n' >&0";
   ::testing::internal::CaptureStderr();
   const auto verdict = launch(script, /*goes_on=*/true, std::chrono::seconds(20), 3);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "No process takes the place of rank 3: no host has a free slot (launch.hosts)\n");
+            "No process takes the place of rank 3 yet: no host has a free slot (launch.hosts)\n");
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause) << verdict.cause->message;
   EXPECT_THAT(text("told"), ::testing::MatchesRegex("start 4 2 2 0 1 [0-9]+\nkill\n"));
@@ -200,15 +200,41 @@ TEST_F(LaunchAgents, GoOnIfASpareHostCannotBeUsed) {
       "touch training.begun; case $PHALANX_AGENT in '0 0 '*) exit 2;; '2 '*) kill -9 $$;; esac;"
       "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done;"
       "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost; until [ -e rank4.lost ]; do sleep 0.01; done;"
-      "printf '\\000ended 0\\n\\000ended 1\\n' >&0";
+      "printf '\\000ended 0 0\\n\\000ended 1 0\\n' >&0";
   ::testing::internal::CaptureStderr();
   const auto verdict = launch(script, /*goes_on=*/true, std::chrono::seconds(20), 3);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("Rank 4, which was to take the place of a lost one, has failed: It was on localhost, "
                               "which is lost: the agent there ended with status 2.\n"),
-                    HasSubstr("No process takes the place of rank 3: no host has a free slot (launch.hosts)\n")));
+                    HasSubstr("No process takes the place of rank 3 yet: no host has a free slot (launch.hosts)\n")));
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+}
+
+// Each agent tells how its ranks have ended, and then hangs until it has been silent for too long.
+std::string hangs_after(const std::string& status) {
+  return "touch training.begun; printf '\\000alive 1\\n' >&0;"
+         "printf \"\\000ended $FIRST 0\\n\\000ended $((FIRST + 1)) " +
+         status + "\\n\" >&0; exec sleep 60";
+}
+
+TEST_F(LaunchAgents, AreDoneIfAgentsHangAfterTheirRanksAreDone) {
+  const auto verdict = launch(hangs_after("0"), /*goes_on=*/true, std::chrono::milliseconds(200), 1);
+  EXPECT_EQ(verdict.status, kDone);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+}
+
+TEST_F(LaunchAgents, EndAsTheirRanksDoIfAgentsHangAfterThat) {
+  const auto verdict = launch(hangs_after("124"), /*goes_on=*/true, std::chrono::milliseconds(200), 1);
+  EXPECT_EQ(verdict.status, kTimeUp);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+}
+
+TEST_F(LaunchAgents, FailIfAgentsHangAfterARankHasFailed) {
+  const auto verdict = launch(hangs_after("1"), /*goes_on=*/true, std::chrono::milliseconds(200), 1);
+  EXPECT_EQ(verdict.status, kRankDied);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_THAT(verdict.cause->message, HasSubstr("the host has been silent for 0."));
 }
 
 TEST_F(LaunchAgents, AsksThemToStop) {

@@ -11,17 +11,21 @@ constexpr std::string_view kRankEnded = "ended", kRankLost = "lost";
 }  // namespace
 
 std::string to_text(const RankNotice& notice) {
-  const auto word = notice.lost ? kRankLost : kRankEnded;
-  return std::string(1, '\0') + std::string(word) + " " + std::to_string(notice.number) + "\n";
+  const std::string number = std::to_string(notice.number);
+  const std::string text = notice.lost ? std::string(kRankLost) + " " + number
+                                       : std::string(kRankEnded) + " " + number + " " + std::to_string(notice.status);
+  return std::string(1, '\0') + text + "\n";
 }
 
 std::optional<RankNotice> parse_rank_notice(std::string_view line) {
-  for (const bool lost : {false, true}) {
-    if (const auto number = number_after(lost ? kRankLost : kRankEnded, line)) {
-      return RankNotice{.number = static_cast<int>(*number), .lost = lost};
-    }
+  if (const auto number = number_after(kRankLost, line)) {
+    return RankNotice{.number = static_cast<int>(*number), .lost = true};
   }
-  return std::nullopt;
+  const auto last = line.rfind(' ');
+  if (last == line.npos) return std::nullopt;
+  const auto number = number_after(kRankEnded, line.substr(0, last)), status = number_after("", line.substr(last));
+  if (!number || !status) return std::nullopt;
+  return RankNotice{.number = static_cast<int>(*number), .status = static_cast<int>(*status)};
 }
 
 }  // namespace phalanx

@@ -11,6 +11,7 @@ namespace phalanx {
 struct RankNotice {
   int number = 0;     // of the process in the job
   bool lost = false;  // the others go on without it, and another process may take its place
+  int status = 0;     // ExitStatus, if it is not lost
 };
 
 /// Returns a notice as it appears among what an agent and its ranks write to standard output: like a beat

@@ -50,6 +50,7 @@ class AttemptWatch {
       if (meeting_.has_ended(number)) return "rank " + std::to_string(number) + " has ended";
     }
     if (meeting_.is_decided_against(attempt_)) return "another rank has given up";
+    if (!meeting_.has_folder(attempt_)) return "somebody has removed the meeting folder";
     return now < deadline_ ? "" : "not all have come within " + std::to_string(kDeadline.count()) + " s";
   }
 
@@ -72,23 +73,45 @@ void wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, AttemptW
 }
 
 // Returns the connections of this rank, or nothing if it has not connected. The ranks find out in the store of the
-// attempt which of them are on one host.
+// attempt which of them are on one host. Sets `others_may_connect` before others may have connected: each of them waits
+// for all.
 std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const Attempt& attempt, int rank,
-                                          const ExperimentConfig& config, LaunchEnvironment launched) {
+                                          const ExperimentConfig& config, LaunchEnvironment launched,
+                                          bool& others_may_connect) {
   launched.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = 0, .local_size = 0};
   const auto watch = std::make_shared<AttemptWatch>(meeting, attempt);
+  bool arrived = false;
   try {
     meeting.arrive(attempt, rank);
+    arrived = true;
     wait_for_all(meeting, attempt, *watch);
     const auto check = [watch] { watch->check(); };
     auto resolved = resolve_local_rank(
         launched, {.store = make_file_store(meeting.store(attempt), attempt.size(), kDeadline, check),
                    .rank = rank,
                    .size = attempt.size()});
+    others_may_connect = true;
     return connect_backends(config, resolved.launched, std::move(resolved.met), attempt.numbers(), check);
   } catch (const Error& error) {
     log_warning() << "the ranks have not connected with newcomers: " << error.what();
+    if (!arrived || !meeting.has_room(attempt, rank)) meeting.postpone(attempt);
     return std::nullopt;
+  }
+}
+
+// Decides whether the new world is used. The folder may have disappeared.
+bool decide(const MeetingFolder& meeting, const Attempt& attempt, bool connected, bool others_may_connect) {
+  try {
+    return meeting.decide(attempt, connected);
+  } catch (const Error& error) {
+    if (others_may_connect) {
+      throw Error(std::string("the meeting folder has disappeared while newcomers connected, so this rank cannot know "
+                              "whether the others go on with them, and ends; let no program tidy up there while a job "
+                              "runs: ") +
+                  error.what());
+    }
+    log_warning() << "the meeting folder cannot be used any more, so no newcomer takes part: " << error.what();
+    return false;  // without this rank, no other one has connected
   }
 }
 
@@ -99,9 +122,10 @@ std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, 
   ExperimentConfig grown = config;  // the same on all ranks
   grown.launch.ranks = attempt.size();
   grown.mesh.data = 0;
-  auto connections = try_to_connect(meeting, attempt, rank, grown, launched);
+  bool others_may_connect = false;
+  auto connections = try_to_connect(meeting, attempt, rank, grown, launched, others_may_connect);
   // Once one rank has connected, all have, so the first one to know of the outcome may decide.
-  if (!meeting.decide(attempt, connections.has_value())) return std::nullopt;
+  if (!decide(meeting, attempt, connections.has_value(), others_may_connect)) return std::nullopt;
   if (!connections) {
     throw CommError(CommError::Kind::kSystem,
                     "the other ranks have connected with newcomers, but this rank has lost its connections meanwhile");

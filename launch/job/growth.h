@@ -17,9 +17,9 @@ namespace phalanx {
 /// are. All ranks of the attempt call this; the end of any of them ends the attempt.
 ///
 /// Waits up to 10 s until all of them have come and connected. Returns nothing, on all ranks, if they do not come, end,
-/// or do not connect, or if the meeting folder cannot be used; the log says why. Throws CommError if the others use the
-/// new world, but this rank has not connected, and Error if it cannot know: the folder is gone. The others then lose
-/// it.
+/// or do not connect, or if the meeting folder cannot be used; the log says why. If a rank cannot write to the folder,
+/// the attempt is postponed. Throws CommError if the others use the new world, but this rank has not connected, and
+/// Error if it cannot know: the folder has disappeared while all connected. The others then lose it.
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
                                                   const ExperimentConfig& config, const LaunchEnvironment& launched);
 

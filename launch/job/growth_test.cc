@@ -10,6 +10,7 @@
 #include <future>
 #include <optional>
 
+#include "framework/base/error.h"
 #include "framework/comm/launch/locality.h"
 #include "framework/comm/store/store.h"
 #include "launch/testing/launcher_process.h"
@@ -57,6 +58,7 @@ TEST_F(Growth, ANewcomerThatEndsWhileRanksConnectCostsNoTimeout) {
   ASSERT_TRUE(soon(end));
   EXPECT_FALSE(end.get());
   EXPECT_TRUE(folder_.is_decided_against(attempt_));
+  EXPECT_FALSE(folder_.is_postponed(attempt_));
 }
 
 TEST_F(Growth, ARankThatGivesUpEndsTheWaitOfTheOthers) {
@@ -68,12 +70,44 @@ TEST_F(Growth, ARankThatGivesUpEndsTheWaitOfTheOthers) {
 }
 
 // As on a full disk.
-TEST_F(Growth, ARankThatCannotSayThatItHasComeGoesOnWithoutNewcomers) {
+TEST_F(Growth, ARankThatCannotSayThatItHasComeLetsNewcomersWait) {
   std::filesystem::create_directory(scratch_.path("attempt.0/0"));
   auto end = begin();
   ASSERT_TRUE(soon(end));
   EXPECT_FALSE(end.get());
-  EXPECT_TRUE(folder_.is_decided_against(attempt_));
+  EXPECT_TRUE(folder_.is_postponed(attempt_));
+}
+
+// As on a disk that becomes full in the middle of an attempt.
+TEST_F(Growth, ARankThatCannotUseTheStoreLetsNewcomersWait) {
+  for (const char* name : {"attempt.0/store", "attempt.0/room.0"}) {
+    std::filesystem::create_directory(scratch_.path(name));
+  }
+  auto end = begin();
+  folder_.arrive(attempt_, 1);
+  ASSERT_TRUE(soon(end));
+  EXPECT_FALSE(end.get());
+  EXPECT_TRUE(folder_.is_postponed(attempt_));
+}
+
+TEST_F(Growth, GoesOnWithoutNewcomersIfTheFolderDisappearsBeforeAllHaveCome) {
+  auto end = begin();
+  EXPECT_TRUE(becomes_true([&] { return folder_.has_arrived(attempt_, 0); }));
+  std::filesystem::rename(scratch_.path("attempt.0"), scratch_.path("removed"));  // all of it at once
+  ASSERT_TRUE(soon(end));
+  EXPECT_FALSE(end.get());
+}
+
+TEST_F(Growth, ARankEndsPlainlyIfTheFolderDisappearsWhileRanksConnect) {
+  auto end = begin();
+  folder_.arrive(attempt_, 1);
+  const auto common = make_file_store(folder_.store(attempt_), 2, Seconds(60));
+  common->set("local_rank/1", "1 " + host_key());
+  make_prefix_store("gloo", common)->get("gloo/0");  // the rank waits for the newcomer
+  std::filesystem::rename(scratch_.path("attempt.0"), scratch_.path("removed"));
+  ASSERT_TRUE(soon(end));
+  EXPECT_THAT([&] { end.get(); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
+                                      "the meeting folder has disappeared while newcomers connected, so this rank")));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
+constexpr std::chrono::milliseconds kAskAgain{100};
 
 // The time after which the first rank tries again to invite newcomers. Each attempt costs a step's time.
 constexpr std::chrono::seconds kInvitationPause{60};
@@ -64,6 +65,10 @@ std::optional<Attempt> Invitations::invite(const Ranks& ranks) {
   }
 }
 
+void Invitations::postpone(const Ranks& ranks) {
+  invite_later(Error("a rank cannot write to the meeting folder, as its log says; newcomers wait"), ranks.first);
+}
+
 void Invitations::note_part(const Attempt& attempt, const Ranks& ranks) {
   try {
     meeting_->note_part(attempt);
@@ -81,17 +86,33 @@ void Invitations::invite_later(const Error& error, bool first) {
                    error.what());
 }
 
-std::optional<Attempt> await_invitation(const MeetingFolder& meeting, const Newcomer& self,
-                                        const std::function<bool()>& stopped) {
-  meeting.wait(self);
-  while (true) {
-    if (auto attempt = meeting.invitation(self.number)) return attempt;
-    if (stopped()) {
-      meeting.note_end(self.number);  // the others may be about to invite it
-      return std::nullopt;
+bool ask_for_invitation(const MeetingFolder& meeting, const Newcomer& self, const std::function<bool()>& stopped) {
+  for (bool told = false; !stopped(); std::this_thread::sleep_for(kAskAgain)) {
+    try {
+      meeting.wait(self);
+      return true;
+    } catch (const Error& error) {
+      if (std::exchange(told, true)) continue;
+      print_to_console("Rank " + std::to_string(self.number) +
+                       " cannot ask to take part, and tries again until it can: " + error.what());
     }
+  }
+  return false;
+}
+
+std::optional<Attempt> await_invitation(const MeetingFolder& meeting, int number,
+                                        const std::function<bool()>& stopped) {
+  while (true) {
+    if (auto attempt = meeting.invitation(number)) return attempt;
+    if (stopped()) break;
     std::this_thread::sleep_for(kInvitationPoll);
   }
+  try {
+    meeting.note_end(number);  // the others may be about to invite it
+  } catch (const Error& error) {
+    log_warning() << "the others are not told that this rank ends: " << error.what();
+  }
+  return std::nullopt;
 }
 
 }  // namespace phalanx

@@ -44,6 +44,9 @@ class Invitations {
   /// Makes newcomers_wait() forget its last look: the first rank has invited those that were seen, or nobody.
   void invited() { newcomers_seen_ = false; }
 
+  /// Invites nobody for a minute, since a rank cannot write to the meeting folder (MeetingFolder::is_postponed()).
+  void postpone(const Ranks& ranks);
+
   /// Notes that the newcomers of an attempt take part. They do so whether or not this rank can note it, and note it,
   /// too.
   void note_part(const Attempt& attempt, const Ranks& ranks);
@@ -60,9 +63,13 @@ class Invitations {
   bool newcomers_seen_ = false;
 };
 
-/// Waits, as the newcomer `self`, until it is invited. Returns nothing if `stopped` returns true meanwhile: the ranks
-/// then know that it has ended. Throws Error if the meeting folder cannot be used.
-std::optional<Attempt> await_invitation(const MeetingFolder& meeting, const Newcomer& self,
-                                        const std::function<bool()>& stopped);
+/// Lets the ranks know that the newcomer `self`, which is this process, waits. While it cannot write to the folder, as
+/// on a full disk, it tells the person once and tries again, since a process in its place could not write either.
+/// Returns false if `stopped` returns true meanwhile.
+bool ask_for_invitation(const MeetingFolder& meeting, const Newcomer& self, const std::function<bool()>& stopped);
+
+/// Waits, as the newcomer with this number, until it is invited. Returns nothing if `stopped` returns true meanwhile:
+/// the ranks then know that it has ended, unless the folder cannot be written. Throws Error if it cannot be read.
+std::optional<Attempt> await_invitation(const MeetingFolder& meeting, int number, const std::function<bool()>& stopped);
 
 }  // namespace phalanx

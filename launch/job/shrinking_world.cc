@@ -191,6 +191,7 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   auto connections = connect_with_newcomers(*invitations_.meeting(), attempt, world().rank(), config_, launched);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
+    if (invitations_.meeting()->is_postponed(attempt)) invitations_.postpone(ranks());
     return;
   }
   if (first) invitations_.note_part(attempt, ranks());
@@ -243,12 +244,22 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
                                                    const ExperimentConfig& config, const LaunchEnvironment& launched,
                                                    Recovery& recovery, const std::function<bool()>& stopped) {
   const MeetingFolder meeting(environment(kMeetingFolder).value());
-  const auto attempt = await_invitation(meeting, self, stopped);
-  if (!attempt) return std::nullopt;
-  const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
-  const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
-  auto connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
-  if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
+  if (!ask_for_invitation(meeting, self, stopped)) return std::nullopt;
+  std::optional<Attempt> attempt;
+  std::optional<Connections> connections;
+  while (!connections) {
+    attempt = await_invitation(meeting, self.number, stopped);
+    if (!attempt) return std::nullopt;
+    const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
+    const auto own = attempt->first() + static_cast<int>(place - attempt->newcomers.begin());
+    connections = connect_with_newcomers(meeting, *attempt, own, config, launched);
+    if (connections) break;
+    if (!meeting.is_postponed(*attempt)) {
+      throw Error("the other ranks go on without this one, since not all have connected in time");
+    }
+    log_warning() << "a rank cannot write to the meeting folder, so this one waits for another invitation";
+    meeting.wait_again(self.number);
+  }
   try {
     meeting.note_part(*attempt);
   } catch (const Error& error) {  // the first rank notes it, too

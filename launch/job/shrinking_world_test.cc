@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -171,6 +173,53 @@ TEST_F(InvitesNobody, GoesOnIfWhatANewcomerHasWrittenCannotBeRead) {
   EXPECT_EQ(without_log(printed),
             "Lost ranks are not replaced at present, and training goes on without them: "
             "\"nonsense\" describes no newcomer\n");
+}
+
+// A newcomer, rank 2. The test takes the place of the ranks.
+class ANewcomer : public ::testing::Test {
+ protected:
+  ANewcomer() {
+    config_.faults.on_lost_rank = "replace";
+    ::setenv(kMeetingFolder, folder_.c_str(), 1);
+  }
+  ~ANewcomer() override { ::unsetenv(kMeetingFolder); }
+  ANewcomer(const ANewcomer&) = delete;
+  ANewcomer& operator=(const ANewcomer&) = delete;
+
+  // Returns true if the newcomer has taken part, and false if it has waited until it was stopped.
+  bool join(const std::function<bool()>& stopped) {
+    Recovery recovery;
+    return ShrinkingWorld::join(self_, {.number_in_job = 2, .log_folder = scratch_.folder()}, config_,
+                                LaunchEnvironment{.launcher = "local", .rank_info = {}}, recovery, stopped)
+        .has_value();
+  }
+
+  testing::Scratch scratch_;
+  const std::string folder_ = scratch_.path("meeting");
+  const MeetingFolder meeting_{folder_};
+  const Newcomer self_{.number = 2, .in_place_of = 1};
+  ExperimentConfig config_;
+};
+
+TEST_F(ANewcomer, TriesAgainToAskWhileTheFolderCannotBeWritten) {
+  int tries = 0;
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(join([&] {
+    if (++tries == 3) std::filesystem::create_directory(folder_);
+    return tries > 3 && !meeting_.waiting().empty();
+  }));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::MatchesRegex("Rank 2 cannot ask to take part, and tries again until it can: .*\n"));
+  EXPECT_TRUE(meeting_.has_ended(2));
+}
+
+// It cannot say that it has come, as on a full disk.
+TEST_F(ANewcomer, WaitsAgainAfterAnAttemptThatIsPostponed) {
+  std::filesystem::create_directory(folder_);
+  const auto attempt = meeting_.invite({0}, {self_});
+  std::filesystem::create_directory(folder_ + "/attempt.0/1");
+  EXPECT_FALSE(join([&] { return meeting_.is_postponed(attempt) && !meeting_.waiting().empty(); }));
+  EXPECT_EQ(meeting_.invitation(2), std::nullopt);
 }
 
 // Two of three ranks are left.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -31,6 +32,10 @@ constexpr std::chrono::seconds kDecisionDeadline{10};
 constexpr const char* kOpen = "open";
 constexpr const char* kYes = "yes";
 constexpr const char* kNo = "no";
+constexpr const char* kLater = "later";
+
+// More than ranks write to the store of an attempt, unless they are hundreds.
+constexpr std::size_t kRoom = std::size_t{64} << 10;
 
 // Returns true for "waits.3", and false for files that are being written.
 bool is_wait(const std::string& name) {
@@ -118,6 +123,12 @@ std::optional<Attempt> MeetingFolder::invitation(int number) const {
   return exists(path) ? std::optional(parse_attempt(read_file(path))) : std::nullopt;
 }
 
+void MeetingFolder::wait_again(int number) const {
+  std::error_code error;
+  fs::remove(file(kInvited, number), error);
+  if (error) throw Error(file(kInvited, number) + ": " + error.message());
+}
+
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
   std::error_code removed;  // a long job may lose its folder to a program that tidies up
@@ -137,7 +148,12 @@ Attempt MeetingFolder::invite(const std::vector<int>& members, const std::vector
   while (!fs::create_directory(file("attempt", attempt.number), error) && !error) ++attempt.number;
   if (error) throw Error(file("attempt", attempt.number) + ": " + error.message());
   write_atomically(file(attempt, kOpen), "");
-  for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
+  try {
+    for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
+  } catch (const Error&) {
+    postpone(attempt);
+    throw;
+  }
   return attempt;
 }
 
@@ -160,7 +176,30 @@ bool MeetingFolder::has_arrived(const Attempt& attempt, int rank) const {
 
 std::string MeetingFolder::store(const Attempt& attempt) const { return file(attempt, "store"); }
 
-bool MeetingFolder::is_decided_against(const Attempt& attempt) const { return exists(file(attempt, kNo)); }
+bool MeetingFolder::has_folder(const Attempt& attempt) const { return exists(file("attempt", attempt.number)); }
+
+bool MeetingFolder::has_room(const Attempt& attempt, int rank) const {
+  const std::string path = file(attempt, "room." + std::to_string(rank));
+  try {
+    write_atomically(path, std::string(kRoom, ' '));
+  } catch (const Error&) {
+    return false;
+  }
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  return true;
+}
+
+bool MeetingFolder::is_decided_against(const Attempt& attempt) const {
+  return exists(file(attempt, kNo)) || is_postponed(attempt);
+}
+
+void MeetingFolder::postpone(const Attempt& attempt) const {
+  std::error_code error;  // it is decided already, or decide() says that it cannot be
+  fs::rename(file(attempt, kOpen), file(attempt, kLater), error);
+}
+
+bool MeetingFolder::is_postponed(const Attempt& attempt) const { return exists(file(attempt, kLater)); }
 
 bool MeetingFolder::decide(const Attempt& attempt, bool use) const {
   std::error_code error;  // of all but the first, which do not find the file under this name

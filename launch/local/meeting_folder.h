@@ -52,7 +52,8 @@ Attempt parse_attempt(const std::string& text);
 /// The folder in which the launcher, the ranks and newcomers of a job leave notes for each other. All hosts of the job
 /// see it, and only its user can enter it. The launcher removes it at the end of the job. Each function throws Error if
 /// the folder cannot be written or read. Once an invitation is written, what follows in an attempt needs no more space
-/// but for arrive() and the file store, without which no rank connects: a full disk cannot divide the ranks.
+/// but for arrive() and the file store, without which no rank connects: a full disk cannot divide the ranks. It costs
+/// no newcomer either: the attempt is postponed.
 ///
 /// It may be on a network file system: notes appear whole, by a name that is new, and a look for one asks the server,
 /// whatever this host remembers of the folder. On NFS, this requires close-to-open consistency, which the option nocto
@@ -68,11 +69,13 @@ class MeetingFolder {
   // A newcomer. It takes part in the attempt to which it is invited, or ends.
   void wait(const Newcomer& self) const;  // it has loaded its data
   std::optional<Attempt> invitation(int number) const;
+  void wait_again(int number) const;  // the attempt to which it was invited is postponed
 
   // The ranks.
   // Ascending, without those that have ended or been invited. Empty if somebody has removed the folder.
   std::vector<Newcomer> waiting() const;
-  Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;  // on the first rank
+  // On the first rank. If not all can be invited, the attempt is postponed.
+  Attempt invite(const std::vector<int>& members, const std::vector<Newcomer>& newcomers) const;
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part
 
@@ -80,9 +83,18 @@ class MeetingFolder {
   void arrive(const Attempt& attempt, int rank) const;
   bool has_arrived(const Attempt& attempt, int rank) const;
   std::string store(const Attempt& attempt) const;  // the path of the file store
+  bool has_folder(const Attempt& attempt) const;    // false: somebody has removed its folder
+
+  /// Returns true if this rank can write as much to the folder of an attempt as connecting needs.
+  bool has_room(const Attempt& attempt, int rank) const;
 
   /// Returns true if it is decided that the new world is not used.
   bool is_decided_against(const Attempt& attempt) const;
+
+  /// Decides that the new world is not used, unless it is decided already, for a reason that newcomers can wait out:
+  /// the folder cannot be written. They wait again, and are invited later. Never throws.
+  void postpone(const Attempt& attempt) const;
+  bool is_postponed(const Attempt& attempt) const;
 
   /// Decides whether the new world is used. The first call of any process decides, and all calls return its decision.
   bool decide(const Attempt& attempt, bool use) const;

@@ -69,9 +69,53 @@ TEST_F(Meeting, KnowsThatItIsDecidedAgainstAnAttempt) {
   EXPECT_FALSE(folder_.is_decided_against(used));
 }
 
+TEST_F(Meeting, LetsNewcomersWaitAgainAfterAnAttemptThatIsPostponed) {
+  folder_.wait({.number = 2});
+  const auto attempt = folder_.invite({0}, folder_.waiting());
+  EXPECT_FALSE(folder_.is_postponed(attempt));
+  folder_.postpone(attempt);
+  EXPECT_TRUE(folder_.is_postponed(attempt));
+  EXPECT_TRUE(folder_.is_decided_against(attempt));
+  EXPECT_FALSE(folder_.decide(attempt, true));
+  folder_.wait_again(2);
+  EXPECT_EQ(folder_.invitation(2), std::nullopt);
+  EXPECT_THAT(numbers(folder_.waiting()), ElementsAre(2));
+}
+
+TEST_F(Meeting, DoesNotPostponeWhatIsDecided) {
+  const auto used = folder_.invite({0}, {{.number = 2}}), other = folder_.invite({0}, {{.number = 3}});
+  folder_.decide(used, true);
+  folder_.decide(other, false);
+  for (const auto& attempt : {used, other}) {
+    folder_.postpone(attempt);
+    EXPECT_FALSE(folder_.is_postponed(attempt));
+  }
+  EXPECT_TRUE(folder_.decide(used, false));
+}
+
+// As on a full disk.
+TEST_F(Meeting, PostponesAnAttemptToWhichNotAllCanBeInvited) {
+  std::filesystem::create_directory(scratch_.path("invited.3"));
+  EXPECT_THROW(folder_.invite({0}, {{.number = 2}, {.number = 3}}), Error);
+  const auto invitation = folder_.invitation(2);
+  ASSERT_TRUE(invitation);
+  EXPECT_TRUE(folder_.is_postponed(*invitation));
+}
+
+TEST_F(Meeting, KnowsWhetherARankCanWrite) {
+  const auto attempt = folder_.invite({0}, {{.number = 2}});
+  std::filesystem::create_directory(scratch_.path("attempt.0/room.1"));
+  EXPECT_TRUE(folder_.has_room(attempt, 0));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("attempt.0/room.0")));
+  EXPECT_FALSE(folder_.has_room(attempt, 1));
+}
+
 TEST_F(Meeting, DoesNotDecideInAFolderThatIsGone) {
   const auto attempt = folder_.invite({0}, {{.number = 2}});
+  EXPECT_TRUE(folder_.has_folder(attempt));
   std::filesystem::remove_all(scratch_.path("attempt.0"));
+  EXPECT_FALSE(folder_.has_folder(attempt));
+  EXPECT_FALSE(folder_.has_room(attempt, 0));
   EXPECT_THROW(folder_.decide(attempt, true), Error);
 }
 

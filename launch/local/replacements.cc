@@ -2,6 +2,8 @@
 #include "launch/local/replacements.h"
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "launch/backoff.h"
@@ -17,20 +19,28 @@ std::string described(const Newcomer& newcomer) {
 
 }  // namespace
 
-void Replacements::replace(int number, Supervisor& supervisor, const Start& start) {
-  Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::system_clock::now()};
+void Replacements::replace(int number, Supervisor& supervisor, const Start& start,
+                           std::chrono::system_clock::time_point lost_at) {
+  Newcomer next{.in_place_of = number, .place = number, .lost_at = lost_at};
   if (number >= options_.ranks) {
     const Newcomer& before = newcomers_.at(static_cast<std::size_t>(number - options_.ranks));
     next.place = before.place;
     if (waits(number)) next = before;
   }
+  forgive(number, place_of(next));
   plan(next, supervisor, start);
+}
+
+// Forgets earlier starts for a place whose process has run well until it was lost.
+void Replacements::forgive(int lost, Place& place) {
+  const auto since = std::exchange(place.since, std::nullopt);  // it is asked only once about this process
+  if (since && !waits(lost) && Clock::now() - *since >= options_.runs_well) place.starts = 0;
 }
 
 void Replacements::add(Supervisor& supervisor, const Start& start) {
   const Newcomer next{
-      .in_place_of = kNobody, .place = static_cast<int>(used_.size()), .lost_at = std::chrono::system_clock::now()};
-  used_.push_back(1);
+      .in_place_of = kNobody, .place = static_cast<int>(places_.size()), .lost_at = std::chrono::system_clock::now()};
+  places_.push_back({.starts = 1});
   start_soon(next, std::chrono::milliseconds(0), supervisor, start, /*counts=*/false);
 }
 
@@ -41,19 +51,23 @@ void Replacements::plan(const Newcomer& next, Supervisor& supervisor, const Star
     return;
   }
   ++planned_;
-  const int before = used_.at(static_cast<std::size_t>(next.place))++;
+  const int before = place_of(next).starts++;
   start_soon(next, delay_after(before), supervisor, start, /*counts=*/true);
 }
 
 void Replacements::start_soon(const Newcomer& next, std::chrono::milliseconds delay, Supervisor& supervisor,
                               const Start& start, bool counts) {
+  ++pending_;
   supervisor.call_after(delay, [this, next = next, &supervisor, start, counts]() mutable {
+    --pending_;
     next.number = options_.ranks + static_cast<int>(newcomers_.size());
     try {
       if (start(next)) {
         newcomers_.push_back(next);
+        place_of(next).since = Clock::now();
       } else if (counts) {
         --planned_;
+        --place_of(next).starts;
       }
     } catch (const Error& error) {  // the system has no process left; the ranks go on
       print_to_console((next.in_place_of == kNobody

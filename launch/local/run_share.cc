@@ -28,7 +28,7 @@ void wait_for_launcher(Supervisor::Policy& policy, const ChildRanks& children, c
     const bool ended_as_lost = end.by_supervisor && failed(end.status) && is_lost(end.child);  // it hung
     const bool goes = has_left(end, children, notes, is_lost) || lost.has(number) || ended_as_lost;
     *all_lost = *all_lost && goes;
-    if (share && share->ended) share->ended(number, goes);
+    if (share && share->ended) share->ended(number, goes, exit_status_of(end.status));
   };
   policy.expects_more = [all_lost] { return *all_lost; };
 }

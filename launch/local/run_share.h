@@ -16,9 +16,9 @@ struct Share {
   /// Starts a process that takes the place of a lost rank of any host, by its number. Throws Error.
   std::function<void(const Newcomer&)> start;
 
-  /// Is called with each process that has ended, by its number in the job, and with true if the others go on without
-  /// it. May be null.
-  std::function<void(int number, bool lost)> ended = {};
+  /// Is called with each process that has ended, by its number in the job, with true if the others go on without it,
+  /// and with its ExitStatus. May be null.
+  std::function<void(int number, bool lost, int status)> ended = {};
 };
 
 /// Runs the ranks of this host for a launcher on another one (launch/agents), which discards and reads the failures of

@@ -75,7 +75,7 @@ std::vector<Supervisor::End> Supervisor::run() {
     events_.run_repeated();
     reap();
     if (policy_.waits) end_waiting_ones();
-    if (phase_ != Phase::kRunning || interrupted_at_ || !any_alive()) events_.drop_planned();
+    if (is_ending() || !any_alive()) events_.drop_planned();
     events_.call_planned();
     if (watches_for_stopped()) kill_stopped();
     if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
@@ -256,9 +256,7 @@ bool Supervisor::anyone_left() const {
   return false;
 }
 
-bool Supervisor::expects_more() const {
-  return phase_ == Phase::kRunning && !interrupted_at_ && policy_.expects_more && policy_.expects_more();
-}
+bool Supervisor::expects_more() const { return !is_ending() && policy_.expects_more && policy_.expects_more(); }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
 

@@ -140,6 +140,10 @@ class Supervisor {
 
   bool interrupted() const { return interrupted_at_.has_value(); }
 
+  /// Returns true once the children have been asked to stop or begin to be ended. No signal may come for a child that
+  /// is started after that, so none should be.
+  bool is_ending() const { return interrupted() || phase_ != Phase::kRunning; }
+
  private:
   enum class Phase { kRunning, kShuttingDown, kEnding };
 

@@ -58,6 +58,15 @@ TEST(Supervisor, DoesNotReadASocketAgainAfterItsEnd) {
   ::close(ends[0]);
 }
 
+TEST(Supervisor, KnowsWhenItEndsItsChildren) {
+  for (const auto end : {&Supervisor::stop, &Supervisor::begin_shutdown, &Supervisor::end_now}) {
+    Supervisor supervisor({.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
+    EXPECT_FALSE(supervisor.is_ending());
+    (supervisor.*end)();
+    EXPECT_TRUE(supervisor.is_ending());
+  }
+}
+
 TEST(Supervisor, RepeatsAnActionWhichMayKillAChild) {
   Supervisor supervisor({.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
   supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "exec sleep 60", nullptr); });

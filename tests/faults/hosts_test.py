@@ -303,7 +303,7 @@ class HybridReplace(Replace):
         process, _ = self.begin_endless(ranks=2)
         os.kill(self.first(self.programs(first_rank=1)), signal.SIGKILL)
         self.wait_for(process, r"^Training goes on after \S+ s, after step \d+, on ranks: 1$")
-        self.wait_for(process, r"^No process takes the place of rank 1: no host has a free slot \(launch.hosts\)$")
+        self.wait_for(process, r"^No process takes the place of rank 1 yet: no host has a free slot \(launch.hosts\)$")
         self.finish(process)
 
 

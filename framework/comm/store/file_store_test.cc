@@ -148,5 +148,13 @@ TEST(FileStore, SaysWhyAFileCannotBeCreated) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("/no/such/folder/store"), HasSubstr("No such file or directory")));
 }
 
+TEST(FileStore, SaysSoonThatItsFolderIsGone) {
+  const auto folder = new_path("gone");
+  std::filesystem::create_directory(folder);
+  const auto store = make_file_store(folder + "/store", 1, kLong);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(comm_error_of([&] { store->get("a"); }).kind(), CommError::Kind::kSystem);
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/store/store.h"
 
+#include <chrono>
 #include <system_error>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -31,6 +32,9 @@ struct ClaimedStore {
   C10dStore store;
 };
 
+// The time for which c10d waits for a file that does not exist. The claim has created it, so somebody has removed it.
+constexpr std::chrono::seconds kReappears{1};
+
 }  // namespace
 
 StorePtr make_hash_store(Seconds timeout) {
@@ -40,7 +44,9 @@ StorePtr make_hash_store(Seconds timeout) {
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout, std::function<void()> check) {
   FileClaim claim(path, timeout);
   try {
-    C10dStore store("file store " + path, c10::make_intrusive<c10d::FileStore>(path, ranks), timeout, std::move(check));
+    auto file = c10::make_intrusive<c10d::FileStore>(path, ranks);
+    file->setTimeout(kReappears);
+    C10dStore store("file store " + path, std::move(file), timeout, std::move(check));
     const auto both = std::make_shared<ClaimedStore>(std::move(claim), std::move(store));
     return StorePtr(both, &both->store);
   } catch (const std::system_error& error) {
