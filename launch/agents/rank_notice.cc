@@ -17,8 +17,8 @@ std::string to_text(const RankNotice& notice) {
 
 std::optional<RankNotice> parse_rank_notice(std::string_view line) {
   for (const bool lost : {false, true}) {
-    if (const auto number = number_after(lost ? kRankLost : kRankEnded, line)) {
-      return RankNotice{.number = static_cast<int>(*number), .lost = lost};
+    if (const auto number = small_number_after(lost ? kRankLost : kRankEnded, line)) {
+      return RankNotice{.number = *number, .lost = lost};
     }
   }
   return std::nullopt;

@@ -30,7 +30,7 @@ TEST(RankNotices, OfAnyLengthAreNotKept) {
 }
 
 TEST(RankNotices, AreNothingElse) {
-  for (const char* line : {"", "lost", "lost ", "lost 3a", "lost3", "found 3"}) {
+  for (const char* line : {"", "lost", "lost ", "lost 3a", "lost3", "found 3", "lost -1", "lost 4294967297"}) {
     EXPECT_FALSE(parse_rank_notice(line)) << line;
   }
 }

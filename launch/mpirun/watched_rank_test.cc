@@ -47,6 +47,13 @@ TEST_F(WatchedRanks, EndTheirProcessWithTheirStatus) {
   EXPECT_TRUE(take_failures(scratch_.folder()).empty());
 }
 
+TEST_F(WatchedRanks, HaveNotEndedTheRunWithAStatusThatIsNone) {
+  for (const char* text : {"", "done", "1", "9"}) {
+    std::ofstream(scratch_.path("run.ended")) << text;
+    EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt) << text;
+  }
+}
+
 TEST_F(WatchedRanks, EndByExit) {
   const auto leave = [] {
     std::atexit([] { static_cast<void>(!::write(STDERR_FILENO, "leaves", 6)); });
