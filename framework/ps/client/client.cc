@@ -129,7 +129,8 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                            .failover = options_.failover,
                            .part = i,
                            .checksums = options_.checksums,
-                           .leaves = options_.leaves};
+                           .leaves = options_.leaves,
+                           .come_back = options_.come_back};
     links_.push_back(options_.links ? options_.links->connect(link) : std::make_shared<SocketLink>(link));
   }
 }
