@@ -166,9 +166,9 @@ std::int64_t ShrinkingWorld::ranks_per_replica() const {
   return shape.product() / shape[Axis::kData];
 }
 
-// Ends this rank's part in the job, of which its end is none. The others do not wait for a rank that has destroyed its
-// group. The first rank has noted that one of a broken replica is lost, but a network file system may show the notes of
-// other hosts late.
+// Ends this rank's part in the job. Its end neither fails nor completes the job, so it notes itself as lost. The first
+// rank may have done so, but a network file system may show the notes of other hosts late. The others do not wait for a
+// rank that has destroyed its group.
 void ShrinkingWorld::leave(const std::string& reason) {
   log_info() << "this rank leaves: " << reason;
   mark_lost(rank_.log_folder, {.rank = rank_.number_in_job, .message = reason, .time = failure_time()});
