@@ -14,14 +14,15 @@
 namespace phalanx {
 namespace {
 
-std::unique_ptr<Invariant> make_invariant(const ExperimentConfig& config, const Mesh& mesh) {
+std::unique_ptr<Invariant> make_invariant(const ExperimentConfig& config, const Mesh& mesh,
+                                          const std::function<void(const at::Tensor&)>& local_gradients) {
   const auto shards = config.train.virtual_shards;
   const auto ranks = mesh.batch()->size();
   if (shards % ranks != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(shards) + " cannot be divided among " +
                       std::to_string(ranks) + " ranks; use a multiple");
   }
-  return std::make_unique<Invariant>(mesh.replicas(), static_cast<int>(shards));
+  return std::make_unique<Invariant>(mesh.replicas(), static_cast<int>(shards), local_gradients);
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ ReplicaStrategy build_strategy(const ExperimentConfig& config, const Partitioned
   ReplicaStrategy strategy;
   const auto& train = config.train;
   if (config.determinism == "world_size_invariant") {
-    auto invariant = make_invariant(config, part.mesh);
+    auto invariant = make_invariant(config, part.mesh, local_gradients);
     strategy.invariant = invariant.get();
     strategy.strategy = std::move(invariant);
   } else {

@@ -208,10 +208,11 @@ void TrainingStep::add_thread_replicas(const Setup& setup) {
 }
 
 void TrainingStep::add_virtual_shards(const Setup& setup) {
-  nest<VirtualShards>(
-      setup.mesh.batch(), setup.trained.model.buffers(),
-      VirtualShards::Options{.shards = static_cast<int>(setup.config.virtual_shards), .current = current_},
-      [invariant = setup.gradients.invariant](int shard) { invariant->take_gradients(shard); });
+  nest<VirtualShards>(setup.mesh.batch(), setup.trained.model.buffers(),
+                      VirtualShards::Options{.shards = static_cast<int>(setup.config.virtual_shards),
+                                             .current = current_,
+                                             .on_empty = [&unused = setup.replicas.unused] { unused.skip_step(); }},
+                      [invariant = setup.gradients.invariant](int shard) { invariant->take_gradients(shard); });
 }
 
 void TrainingStep::broadcast_from_owners() const {

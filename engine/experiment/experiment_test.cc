@@ -139,8 +139,9 @@ TEST(Experiment, SoundReplicasAreEqual) {
 
 // Every strategy reports the norms of a rank before it combines gradients of different ranks.
 TEST(Experiment, NormsOfEachRanksGradientsAreCompared) {
-  const auto ratio_of = [](const std::string& strategy) {
-    const auto two = run(2, {"strategy=" + strategy, "watch.gradient_norms.every_steps=2"});
+  const auto ratio_of = [](const std::string& strategy, const std::string& determinism = "run") {
+    const auto two =
+        run(2, {"strategy=" + strategy, "determinism=" + determinism, "watch.gradient_norms.every_steps=2"});
     EXPECT_THAT(two.errors, Each("")) << strategy;
     return summary(two).at("train").at("gradient_norm_ratio").get<double>();
   };
@@ -149,6 +150,7 @@ TEST(Experiment, NormsOfEachRanksGradientsAreCompared) {
   for (const std::string strategy : {"overlapped", "sharded", "{sharded: {stage: 2}}"}) {
     EXPECT_NEAR(ratio_of(strategy), expected, 1e-3) << strategy;
   }
+  EXPECT_GT(ratio_of("all_reduce", "world_size_invariant"), 1.001) << "of the virtual shards of each rank";
 }
 
 TEST(Experiment, BucketsMayBeMeasured) {

@@ -20,9 +20,8 @@ using testing::new_folder;
 using testing::new_path;
 
 // Trains on three ranks, the second of which has the fault in the fifth of 12 steps.
-Finished run_with(const std::string& kind, Changes changes, std::int64_t times = 1) {
-  const PlannedFault fault{
-      .kind = kind, .rank = 1, .step = 5, .event = Event::kForward, .times = times, .note = new_path()};
+Finished run_with(const std::string& kind, Changes changes, std::int64_t times = 1, Event event = Event::kForward) {
+  const PlannedFault fault{.kind = kind, .rank = 1, .step = 5, .event = event, .times = times, .note = new_path()};
   ::setenv(kPlannedFault, to_text(fault).c_str(), 1);
   changes.emplace_back("strategy=all_reduce");
   auto finished = testing::run_tiny(3, new_folder(), changes);
@@ -50,6 +49,23 @@ TEST(FlippedBits, OfBuffersAreFound) {
   EXPECT_THAT(three.errors, Each(HasSubstr(" on rank 1")));
 }
 
+// Shards begin with the buffers from before the step, whose changes are averaged over all ranks.
+TEST(FlippedBits, OfBuffersWithVirtualShardsAreFoundAfterTheStepThatUsesThem) {
+  const Changes changes{"replica_check.every_steps=1",
+                        "model={name: mobilenet_v2, width_mult: 0.1}",
+                        "dataset.side=20",
+                        "dataset.train_samples=96",
+                        "train.max_steps=6",
+                        "determinism=world_size_invariant",
+                        "train.virtual_shards=3"};
+  const auto before = run_with("flip_buffer", changes, 1, Event::kSample);
+  EXPECT_THAT(before.errors, Each(HasSubstr("after step 5 replicas differ: buffer ")));
+  EXPECT_THAT(before.errors, Each(HasSubstr(" on rank 1")));
+  const auto after = run_with("flip_buffer", changes, 1, Event::kUpdate);
+  EXPECT_THAT(after.errors, Each(HasSubstr("after step 6 replicas differ: buffer ")));
+  EXPECT_THAT(after.errors, Each(HasSubstr(" on rank 1")));
+}
+
 TEST(FlippedBits, OfARankTwiceEndARunThatIsStartedAgain) {
   const auto three =
       run_with("flip_parameter",
@@ -59,12 +75,17 @@ TEST(FlippedBits, OfARankTwiceEndARunThatIsStartedAgain) {
 }
 
 TEST(FlippedBits, OfGradientsAreCounted) {
-  const auto three = run_with("flip_gradient", {"watch={every_steps: 1, gradient_norms: {every_steps: 1}, "
-                                                "nan_guard: {every_steps: 0}, progress: false}"});
-  const auto lines = metrics(three, "train");
-  ASSERT_GE(lines.size(), 5);
-  EXPECT_EQ(lines[3].at("gradient_outliers"), 0);
-  EXPECT_EQ(lines[4].at("gradient_outliers"), 1);
+  const Changes changes{
+      "watch={every_steps: 1, gradient_norms: {every_steps: 1}, nan_guard: {every_steps: 0}, progress: false}"};
+  Changes with_shards = changes;
+  with_shards.insert(with_shards.end(), {"determinism=world_size_invariant", "train.virtual_shards=12"});
+  for (const auto& one : {changes, with_shards}) {
+    const auto three = run_with("flip_gradient", one);
+    const auto lines = metrics(three, "train");
+    ASSERT_GE(lines.size(), 5) << one.back();
+    EXPECT_EQ(lines[3].at("gradient_outliers"), 0) << one.back();
+    EXPECT_EQ(lines[4].at("gradient_outliers"), 1) << one.back();
+  }
 }
 
 TEST(FlippedBits, OfCheckpointsInMemoryAreFound) {

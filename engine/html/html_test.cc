@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "engine/html/chart.h"
 #include "engine/html/hang_timeline.h"
@@ -356,6 +357,25 @@ TEST_F(RunPageTest, ShadesTheStepsAfterRanksWereLost) {
   EXPECT_THAT(std::tuple(stretches[1].from, stretches[1].to, stretches[1].ranks), std::tuple(9, INFINITY, 2));
   const auto page = to_run_page(run);
   EXPECT_THAT(page, AllOf(HasSubstr("4 ranks from step 5 on"), HasSubstr("2 ranks from step 9 on")));
+}
+
+TEST_F(RunPageTest, ShadesNoStepsAfterLostRanksWereReplaced) {
+  const auto stretches_of = [this](const std::string& losses) {
+    write(folder_.summary(), R"({"name":"a",)" + losses + "}");
+    std::vector<std::tuple<double, double, int>> all;
+    const auto run = read_run(folder_);
+    for (const auto& [from, to, ranks] : run.summary->stretches) all.emplace_back(from, to, ranks);
+    return all;
+  };
+  using Stretches = std::vector<std::tuple<double, double, int>>;
+  EXPECT_EQ(
+      stretches_of(R"("ranks":3,"lost_ranks":[{"rank":1,"step":5},{"rank":0,"step":12}],)"
+                   R"("returned_ranks":[{"rank":3,"in_place_of":1,"step":9},{"rank":4,"in_place_of":0,"step":12}])"),
+      (Stretches{{5, 9, 2}}));
+  // A host has joined with two ranks, one of which was lost.
+  EXPECT_EQ(stretches_of(R"("ranks":3,"lost_ranks":[{"rank":3,"step":9}],"returned_ranks":[)"
+                         R"({"rank":2,"in_place_of":null,"step":5},{"rank":3,"in_place_of":null,"step":5}])"),
+            (Stretches{{5, 9, 4}, {9, INFINITY, 3}}));
 }
 
 TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {

@@ -2,6 +2,7 @@
 #include "engine/html/run_summary.h"
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
@@ -32,16 +33,29 @@ std::optional<TimeOfStep> to_step_time(const Json& summary) {
   return step;
 }
 
-// Returns the stretches between the steps after which a run went on without ranks. `left`: the ranks at its end.
-std::vector<Stretch> to_stretches(const Json& lost_ranks, int left) {
+// Adds `change` to the ranks after each of the steps of ranks that were lost, or that have taken part. Returns the
+// number of ranks without such a step: the run did not go on, or the summary is an older one.
+int add_changes(const Json& ranks, int change, std::map<double, int>& changes) {
+  int without_step = 0;
+  for (const auto& one : ranks) {
+    const double step = one.value("step", -1.0);
+    step < 0 ? void(++without_step) : void(changes[step] += change);
+  }
+  return without_step;
+}
+
+// Returns the stretches with another number of ranks than at the beginning. `left`: the ranks at the end of the run.
+std::vector<Stretch> to_stretches(const Json& lost, const Json& returned, int left) {
+  std::map<double, int> changes;  // of the number of ranks, by step
+  int began = left + add_changes(lost, -1, changes) - add_changes(returned, 1, changes);
+  for (const auto& [_, change] : changes) began -= change;
   std::vector<Stretch> stretches;
-  int ranks = left + static_cast<int>(lost_ranks.size());
-  for (const auto& lost : lost_ranks) {
-    --ranks;
-    const double step = lost.value("step", -1.0);
-    if (step < 0) continue;  // the run did not go on, or the summary is an older one
-    if (!stretches.empty() && stretches.back().from >= step) stretches.pop_back();
-    if (!stretches.empty()) stretches.back().to = step;
+  int ranks = began;
+  for (const auto& [step, change] : changes) {
+    if (change == 0) continue;
+    if (ranks != began) stretches.back().to = step;
+    ranks += change;
+    if (ranks == began) continue;
     stretches.push_back({.from = step, .to = std::numeric_limits<double>::infinity(), .ranks = ranks});
   }
   return stretches;
@@ -60,7 +74,8 @@ RunSummary to_summary(const Json& json) {
                      .lost_ranks = static_cast<std::int64_t>(json.value("lost_ranks", Json::array()).size()),
                      .lost_seconds = json.value("lost_seconds", 0.0),
                      .step_time = to_step_time(json),
-                     .stretches = to_stretches(json.value("lost_ranks", Json::array()), json.value("ranks", 0))};
+                     .stretches = to_stretches(json.value("lost_ranks", Json::array()),
+                                               json.value("returned_ranks", Json::array()), json.value("ranks", 0))};
   if (json.contains("strategy")) {
     for (const auto& [name, value] : json.at("strategy").items()) {
       if (value.is_number()) summary.counted.emplace_back(name, value.get<double>());

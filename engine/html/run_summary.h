@@ -18,10 +18,10 @@ struct TimeOfStep {
   std::string straggler;  // sentence that names the straggler, or says that there is no straggler
 };
 
-/// Steps of a run that were taken by fewer ranks than it began with.
+/// Steps of a run that were taken by another number of ranks than it began with.
 struct Stretch {
   double from = 0, to = 0;  // the steps after `from`, up to `to`, which is infinite up to the end of the run
-  int ranks = 0;            // that were left
+  int ranks = 0;            // that took them
 };
 
 /// The parts of summary.json that pages show. Missing values are 0 or empty.
@@ -39,7 +39,7 @@ struct RunSummary {
   std::int64_t lost_ranks = 0;            // without which the run has gone on
   double lost_seconds = 0;                // time that failures have cost
   std::optional<TimeOfStep> step_time{};  // absent: the run has taken no step
-  std::vector<Stretch> stretches{};       // after losses of ranks, in order
+  std::vector<Stretch> stretches{};       // after ranks were lost or have joined, in order
   std::vector<std::pair<std::string, std::string>> provenance{};
 };
 

@@ -46,7 +46,7 @@ svg { display: block; width: 100%; height: auto; overflow: visible; }
 .axes text { fill: var(--soft); font-size: 14px; font-variant-numeric: tabular-nums; }
 .line path { fill: none; stroke: var(--s); stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
 .line circle { fill: var(--s); }
-/* Stretches with fewer ranks lie over the curves, which stay visible. */
+/* Stretches with another number of ranks lie over the curves, which stay visible. */
 .stretch { pointer-events: none; }
 .stretch rect { fill: var(--ink); opacity: 0.07; }
 .stretch line { stroke: var(--soft); stroke-dasharray: 2 3; }

@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/concat.h>
+#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <utility>
@@ -55,6 +56,7 @@ Batch VirtualShards::shard_of(const Batch& batch, int shard) const {
 
 Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
   const auto averaged = copies_of(averaged_), counted = copies_of(counted_);
+  const at::Tensor before = averaged.empty() ? at::Tensor() : concat_flat(averaged);
   MergedResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
@@ -68,14 +70,17 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
     }
     take_(shard);
     if (!averaged_.empty()) {
-      const at::Tensor made = concat_flat(averaged_);
-      buffer_sum_.add(shard, part.valid > 0 ? made : made.zero_());
+      const at::Tensor change = concat_flat(averaged_).sub_(before);
+      buffer_sum_.add(shard, part.valid > 0 ? change : change.zero_());
     }
   }
-  average_buffers(batch.global_rows);
+  average_changes(before, batch.global_rows);
   // A share without samples has one row of padding. Evaluating it changes nothing but gives an output of the right
   // shape.
-  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore_stages));
+  if (batch.valid == 0) {
+    results.add(step_.evaluate(batch, ignore_stages));
+    if (options_.on_empty) options_.on_empty();
+  }
   const Result whole = results.whole();
   report_step(watch, whole);
   return whole;
@@ -93,17 +98,17 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
   return whole;
 }
 
-// Shards without samples contribute no buffers. Integer buffers, which count steps, are the same on all ranks that had
-// a sample, and rank 0 always has one.
-void VirtualShards::average_buffers(std::int64_t global_rows) {
+// Shards without samples change no buffers. Integer buffers, which count steps, are the same on all ranks that had a
+// sample, and rank 0 always has one.
+void VirtualShards::average_changes(const at::Tensor& before, std::int64_t global_rows) {
   const at::NoGradGuard no_grad;
   if (!averaged_.empty()) {
-    at::Tensor mean = concat_flat(averaged_);
-    buffer_sum_.finish(mean);
-    mean.div_(static_cast<double>(std::min<std::int64_t>(global_rows, options_.shards)));
+    at::Tensor after = at::empty_like(before);
+    buffer_sum_.finish(after);
+    after.div_(static_cast<double>(std::min<std::int64_t>(global_rows, options_.shards))).add_(before);
     std::int64_t begin = 0;
     for (const auto& buffer : averaged_) {
-      buffer.copy_(mean.narrow(0, begin, buffer.numel()).view(buffer.sizes()));
+      buffer.copy_(after.narrow(0, begin, buffer.numel()).view(buffer.sizes()));
       begin += buffer.numel();
     }
   }

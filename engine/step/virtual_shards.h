@@ -17,7 +17,8 @@ namespace phalanx {
 /// Computes a batch in virtual shards, whose number in a global batch is independent of the number of ranks, so that
 /// the result of a shard does not depend on the ranks either. The rows of a shard have their own memory, random numbers
 /// are seeded for each shard, and each shard starts with the buffers (running statistics) from the beginning of the
-/// step. After the step, the buffers are the mean over the shards.
+/// step. After the step, the buffers have changed by the mean of the shards' changes. So a rank whose buffers were
+/// wrong before the step still differs from the others, and a ReplicaCheck finds it.
 ///
 /// A watcher sees each stage once, after the last shard.
 class VirtualShards final : public Step {
@@ -25,6 +26,7 @@ class VirtualShards final : public Step {
   struct Options {
     int shards = 1;                              // of a global batch; a multiple of the group's size
     std::shared_ptr<const CurrentStep> current;  // the step, from whose seed each shard's generator is seeded
+    std::function<void()> on_empty{};            // called in a step in which this rank has no sample; may be null
   };
   /// Called after a shard's backward, when the gradients belong to this shard alone. Must take them away and zero them.
   using TakeGradients = std::function<void(int shard)>;
@@ -39,7 +41,7 @@ class VirtualShards final : public Step {
 
  private:
   Batch shard_of(const Batch& batch, int shard) const;
-  void average_buffers(std::int64_t global_rows);
+  void average_changes(const at::Tensor& before, std::int64_t global_rows);
 
   Step& step_;
   CommunicatorPtr group_;

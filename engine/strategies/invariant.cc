@@ -15,6 +15,7 @@ std::vector<Slice> Invariant::attach(const FlatParameters& parameters, Cut) {
 
 void Invariant::take_gradients(int shard) {
   for (std::size_t i = 0; i < slices_.size(); ++i) {
+    if (local_gradients_) local_gradients_(slices_[i].gradients);
     sums_[i].add(shard, slices_[i].gradients);
     slices_[i].gradients.zero_();
   }

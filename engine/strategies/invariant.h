@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "engine/strategies/canonical_sum.h"
@@ -14,7 +18,9 @@ namespace phalanx {
 /// Wire: see CanonicalSum.
 class Invariant final : public GradientStrategy {
  public:
-  Invariant(CommunicatorPtr group, int shards) : group_(std::move(group)), shards_(shards) {}
+  /// `local_gradients` gets the gradients of each shard of this rank (see StrategyContext); may be null.
+  Invariant(CommunicatorPtr group, int shards, std::function<void(const at::Tensor& gradients)> local_gradients = {})
+      : group_(std::move(group)), shards_(shards), local_gradients_(std::move(local_gradients)) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
 
@@ -27,6 +33,7 @@ class Invariant final : public GradientStrategy {
  private:
   CommunicatorPtr group_;
   int shards_;
+  std::function<void(const at::Tensor&)> local_gradients_;
   std::vector<Slice> slices_;
   std::vector<CanonicalSum> sums_;
 };

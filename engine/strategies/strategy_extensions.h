@@ -59,6 +59,9 @@ struct LeftCentre {
   /// Ranks may be interrupted at different points. What a rank with a higher number has left is newer, or the same.
   std::int64_t order = -1;
 
+  /// It is on the servers; false: this rank has it in memory.
+  bool on_servers = false;
+
   /// Returns it, under the names that Strategy::state() has for it. Must not be called before all ranks that are left
   /// have left the servers. Throws CommError.
   std::function<StateDict()> read{};

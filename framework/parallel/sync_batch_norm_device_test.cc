@@ -10,9 +10,13 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
+
 #include "framework/comm/device_kind.h"
 #include "framework/parallel/sync_batch_norm.h"
 #include "framework/testing/fake_device/graph.h"
+#include "framework/testing/fake_device/streams.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -37,6 +41,70 @@ TEST(SyncBatchNormOnDevices, DoesNotMakeTheHostWait) {
                              at::batch_norm(here, at::ones({3}), at::zeros({3}), {}, {}, true, 0.1, 1e-5, false), 1e-4,
                              1e-5));
   });
+}
+
+// The ranks of a group on devices, each of which has a device of its own and a stream.
+struct RankOnDevice {
+  CommunicatorPtr group, host;
+  c10::Device device;
+};
+
+void run_on_devices(int ranks, const std::function<void(const RankOnDevice&)>& body) {
+  testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(world->rank()));
+    const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
+    devices.setDevice(device);
+    const c10::StreamGuard stream(devices.getStreamFromGlobalPool(device));
+    const auto host = world->split(0, world->rank());
+    body({DeviceKinds::Choice("fake").make()->connect(host, device, Seconds(30)), world, device});
+  });
+}
+
+// Returns how often the hosts of all ranks wait for a device in `body`. Collective.
+std::int64_t waits_of_all(const RankOnDevice& rank, const std::function<void()>& body) {
+  rank.host->barrier().wait();
+  const auto before = testing::Streams::global().host_waits();
+  rank.host->barrier().wait();
+  body();
+  rank.host->barrier().wait();
+  const auto after = testing::Streams::global().host_waits();
+  rank.host->barrier().wait();
+  return after - before;
+}
+
+// On the fake device, the collectives themselves make the hosts wait.
+TEST(SyncBatchNormOnDevices, OfSeveralRanksWaitsForNothingButTheCollectives) {
+  constexpr std::int64_t kSamples = 4, kChannels = 3;
+  for (const int ranks : {2, 3}) {
+    const at::Tensor all = at::randn({ranks * kSamples, kChannels, 5});
+    run_on_devices(ranks, [&](const RankOnDevice& rank) {
+      const auto here = at::device(rank.device);
+      const auto numbers = here.dtype(at::kDouble);
+      const at::Tensor moments = at::zeros({ranks, 1 + 2 * kChannels}, numbers),
+                       sums = at::zeros({2 * kChannels}, numbers);
+      const auto communicate = [&] {
+        rank.group->all_gather(moments, at::zeros({1 + 2 * kChannels}, numbers)).wait();
+        rank.group->all_reduce(sums, Reduction::kSum).wait();
+      };
+      communicate();  // opens what the ranks use from then on
+      const auto expected = waits_of_all(rank, communicate);
+
+      const at::Tensor own = all.narrow(0, kSamples * rank.host->rank(), kSamples),
+                       input = own.to(rank.device).requires_grad_(), weight = at::ones({kChannels}, here),
+                       bias = at::zeros({kChannels}, here);
+      const RunningStatistics running{at::zeros({kChannels}, here), at::ones({kChannels}, here), 0.1};
+      at::Tensor output;
+      const auto waits = waits_of_all(rank, [&] {
+        output = sync_batch_norm(input, weight, bias, running, 1e-5, {rank.group, kSamples});
+        output.square().sum().backward();
+      });
+      EXPECT_EQ(waits, expected);
+      const at::Tensor whole =
+          at::batch_norm(all, at::ones({kChannels}), at::zeros({kChannels}), {}, {}, true, 0.1, 1e-5, false);
+      EXPECT_TRUE(
+          at::allclose(output.to(at::kCPU), whole.narrow(0, kSamples * rank.host->rank(), kSamples), 1e-4, 1e-5));
+    });
+  }
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ Passed pass(int from, int to, const Seen& seen) {
 
 }  // namespace
 
+std::optional<int> parse_status(std::string_view line) { return small_number_after(kStatus, line); }
+
 std::string status_text(int status) { return std::string(1, '\0') + kStatus + " " + std::to_string(status) + "\n"; }
 
 int relay(const Descriptor& launcher, const Descriptor& host, const std::string& answer) {
@@ -54,7 +56,7 @@ int relay(const Descriptor& launcher, const Descriptor& host, const std::string&
   BeatReader reader;
   const auto look = [&](std::string_view text) {
     for (const auto& line : reader.read(text).lines) {
-      if (const auto number = number_after(kStatus, line)) status = static_cast<int>(*number);
+      status = parse_status(line).value_or(status);
     }
   };
   if (!send_all(host.get(), answer)) return kConnectionBroke;

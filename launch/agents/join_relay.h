@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "framework/base/descriptor.h"
 
@@ -19,5 +21,9 @@ int relay(const Descriptor& launcher, const Descriptor& host, const std::string&
 /// Returns what an agent says at last of its exit status, as it appears among its output: like a beat, a line after a
 /// zero byte.
 std::string status_text(int status);
+
+/// Reads such a line, without the zero byte and its end (BeatReader::Result::lines). Returns nothing if it is another
+/// one.
+std::optional<int> parse_status(std::string_view line);
 
 }  // namespace phalanx

@@ -101,8 +101,8 @@ void LauncherLink::obey(const std::string& line) {
   if (const auto beat = number_after(kAnswer, line)) {
     lease_.answered(*beat);
     of_ranks_->set_end(lease_.end());
-  } else if (const auto rank = number_after(kEnded, line)) {
-    of_ranks_->declare_ended(static_cast<int>(*rank));
+  } else if (const auto rank = small_number_after(kEnded, line)) {
+    of_ranks_->declare_ended(*rank);
   } else {
     unread_.orders.push_back(line);
     news_.raise();

@@ -18,14 +18,13 @@ std::string to_text(const RankNotice& notice) {
 }
 
 std::optional<RankNotice> parse_rank_notice(std::string_view line) {
-  if (const auto number = number_after(kRankLost, line)) {
-    return RankNotice{.number = static_cast<int>(*number), .lost = true};
-  }
+  if (const auto number = small_number_after(kRankLost, line)) return RankNotice{.number = *number, .lost = true};
   const auto last = line.rfind(' ');
   if (last == line.npos) return std::nullopt;
-  const auto number = number_after(kRankEnded, line.substr(0, last)), status = number_after("", line.substr(last));
+  const auto number = small_number_after(kRankEnded, line.substr(0, last));
+  const auto status = small_number_after("", line.substr(last));
   if (!number || !status) return std::nullopt;
-  return RankNotice{.number = static_cast<int>(*number), .status = static_cast<int>(*status)};
+  return RankNotice{.number = *number, .status = *status};
 }
 
 }  // namespace phalanx

@@ -48,15 +48,15 @@ std::string to_json(const Failure& failure) {
 }
 
 Failure from_json(const std::string& text) {
-  const json fields = parse_json(text, "it").raw();
-  return {.rank = fields.at("rank"),
-          .host = fields.at("host"),
-          .log = fields.at("log"),
-          .message = fields.at("message"),
-          .secondary = fields.at("secondary"),
-          .time = fields.at("time"),
-          .status = fields.at("status"),
-          .spares_host = fields.value("spares_host", false)};
+  const JsonValue fields = parse_json(text, "it");
+  return {.rank = fields.get<int>("rank"),
+          .host = fields.get<std::string>("host"),
+          .log = fields.get<std::string>("log"),
+          .message = fields.get<std::string>("message"),
+          .secondary = fields.get<bool>("secondary"),
+          .time = fields.get<double>("time"),
+          .status = fields.get<int>("status"),
+          .spares_host = fields.get_or<bool>("spares_host", false)};
 }
 
 bool is_file_of_rank(const std::filesystem::path& path, const char* suffix) {

@@ -71,6 +71,18 @@ TEST_F(FailureTest, AnUnreadableReportIsStillAFailureOfItsRank) {
   EXPECT_NE(failures[0].message.find("cannot be read"), std::string::npos);
 }
 
+TEST_F(FailureTest, AReportWithANumberThatIsNoneOfARankCannotBeRead) {
+  write_failure(folder_, {.rank = 3, .message = "loss is not finite"});
+  std::ifstream in(folder_ + "/rank3.failure");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  text.replace(text.find("\"rank\": 3"), 9, "\"rank\": 1e300");
+  std::ofstream(folder_ + "/rank3.failure") << text;
+  const auto failures = take_failures(folder_);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].rank, 3);
+  EXPECT_NE(failures[0].message.find("cannot be read"), std::string::npos);
+}
+
 TEST_F(FailureTest, ReadingDoesNotRemoveReports) {
   write_failure(folder_, {.rank = 3, .message = "loss is not finite"});
   EXPECT_EQ(read_failures(folder_).at(0).message, "loss is not finite");

@@ -2,14 +2,18 @@
 #include "launch/job/growth.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/log.h"
 #include "launch/rank/local_rank.h"
 #include "launch/rank/same_start.h"
@@ -115,6 +119,13 @@ bool decide(const MeetingFolder& meeting, const Attempt& attempt, bool connected
   }
 }
 
+// Returns the elements of an array with so many of them.
+std::vector<JsonValue> fields_of(const JsonValue& array, std::size_t count) {
+  auto fields = array.elements();
+  if (fields.size() != count) array.refuse("has not " + std::to_string(count) + " elements");
+  return fields;
+}
+
 }  // namespace
 
 std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
@@ -145,18 +156,23 @@ std::string to_text(const History& history) {
 }
 
 History parse_history(const std::string& text) {
-  const json all = json::parse(text);
-  History history{.everyone = all.at("everyone"), .lost_seconds = all.at("lost_seconds")};
-  for (const auto& one : all.at("lost")) {
-    history.lost.push_back({.rank = one[0], .reason = one[1], .step = one[2], .seconds = one[3]});
+  const JsonValue all = parse_json(text, "the history of the job");
+  History history{.everyone = all.get<std::vector<int>>("everyone"), .lost_seconds = all.get<double>("lost_seconds")};
+  for (const auto& one : all.at("lost").elements()) {
+    const auto fields = fields_of(one, 4);
+    history.lost.push_back({.rank = fields[0].as<int>(),
+                            .reason = fields[1].as<std::string>(),
+                            .step = fields[2].as<std::int64_t>(),
+                            .seconds = fields[3].as<double>()});
   }
-  for (const auto& one : all.at("returned")) {
-    history.returned.push_back({.rank = one[0],
-                                .in_place_of = one[1],
-                                .source = one[2],
-                                .step = one[3],
-                                .seconds = one[4],
-                                .lost_at = WallTime(WallTime::duration(one[5].get<WallTime::rep>()))});
+  for (const auto& one : all.at("returned").elements()) {
+    const auto fields = fields_of(one, 6);
+    history.returned.push_back({.rank = fields[0].as<int>(),
+                                .in_place_of = fields[1].as<int>(),
+                                .source = fields[2].as<int>(),
+                                .step = fields[3].as<std::int64_t>(),
+                                .seconds = fields[4].as<double>(),
+                                .lost_at = WallTime(WallTime::duration(fields[5].as<WallTime::rep>()))});
   }
   return history;
 }

@@ -31,6 +31,7 @@ struct History {
   double lost_seconds = 0;
 };
 
+/// The second function throws DataError if the text is not what the first one returns.
 std::string to_text(const History& history);
 History parse_history(const std::string& text);
 

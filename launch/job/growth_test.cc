@@ -18,7 +18,10 @@
 namespace phalanx {
 namespace {
 
+using WallTime = std::chrono::system_clock::time_point;
+
 using testing::becomes_true;
+using ::testing::ElementsAre;
 
 class Growth : public ::testing::Test {
  protected:
@@ -108,6 +111,30 @@ TEST_F(Growth, ARankEndsPlainlyIfTheFolderDisappearsWhileRanksConnect) {
   ASSERT_TRUE(soon(end));
   EXPECT_THAT([&] { end.get(); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(
                                       "the meeting folder has disappeared while newcomers connected, so this rank")));
+}
+
+TEST(History, IsTheSameAfterAWayThroughText) {
+  const WallTime time(std::chrono::seconds(1'800'000'000));
+  const History history = parse_history(to_text(
+      History{.everyone = {0, 1, 2},
+              .lost = {{.rank = 1, .reason = "out of \"paper\"", .step = 7, .seconds = 0.25}},
+              .returned = {{.rank = 2, .in_place_of = 1, .source = 0, .step = 9, .seconds = 1.5, .lost_at = time}},
+              .lost_seconds = 0.5}));
+  EXPECT_THAT(history.everyone, ElementsAre(0, 1, 2));
+  EXPECT_EQ(history.lost.at(0).reason, "out of \"paper\"");
+  EXPECT_EQ(history.lost.at(0).step, 7);
+  EXPECT_EQ(history.returned.at(0).in_place_of, 1);
+  EXPECT_EQ(history.returned.at(0).lost_at, time);
+  EXPECT_EQ(history.lost_seconds, 0.5);
+}
+
+TEST(History, ThatIsMalformedIsAnError) {
+  for (const char* text :
+       {"", "{", "[]", R"({"everyone": [0], "lost": [[1, "reason", 7]], "returned": [], "lost_seconds": 0})",
+        R"({"everyone": [0], "lost": [], "returned": [[1, 2, 3, 4, 5]], "lost_seconds": 0})",
+        R"({"everyone": [1e300], "lost": [], "returned": [], "lost_seconds": 0})"}) {
+    EXPECT_THROW((void)parse_history(text), DataError) << text;
+  }
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct ServingRanks {
 
 /// Returns a message for the user if all servers that had some part are lost; otherwise returns an empty string. Part i
 /// is on server i and on those that follow it, on `serving.replicas` servers in all, or on every one if there are
-/// fewer. `before`: the ranks of the world with these servers; `left`: those of them that are left. Both are ascending.
+/// fewer. `before`: the ranks of the world with these servers, which may be an earlier one than the last; `left`: the
+/// ranks that are left. Both are ascending.
 std::string lost_parts(const std::vector<int>& before, const std::vector<int>& left, const ServingRanks& serving);
 
 }  // namespace phalanx

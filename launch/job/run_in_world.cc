@@ -2,6 +2,7 @@
 #include "launch/job/run_in_world.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "engine/hooks/planned_fault.h"
@@ -63,13 +64,18 @@ void note_when_training_begins(Engine& engine, const RunFolder& folder) {
 }
 
 // Makes a rank that trains look for lost servers and ranks in each step, since it may wait for none of them for long.
+// After training, nothing on the servers is needed any more, and the ranks that train wait for each other.
 void watch_servers(const ServerPresence& presence, ExperimentContext& context) {
-  context.add_evaluation_hooks = [&presence](Evaluator& evaluator) {
-    evaluator.on(Event::kForward, [&presence](State&) { presence.check(); });
+  const auto trained = std::make_shared<bool>(false);
+  context.add_evaluation_hooks = [&presence, trained](Evaluator& evaluator) {
+    evaluator.on(Event::kForward, [&presence, trained](State&) {
+      if (!*trained) presence.check();
+    });
   };
-  context.add_hooks = [&presence, others = std::move(context.add_hooks)](Engine& engine) {
+  context.add_hooks = [&presence, trained, others = std::move(context.add_hooks)](Engine& engine) {
     others(engine);
     engine.on(Event::kUpdate, HookPhase::kLast, [&presence](State&) { presence.check(); });
+    engine.on(Event::kEnd, HookPhase::kFirst, [trained](State&) { *trained = true; });
   };
 }
 

@@ -79,6 +79,7 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
 
 bool ShrinkingWorld::shrink(Recovery& recovery) {
   if (!recovery.noticed) recovery.noticed = Clock::now();
+  note_centre(recovery);
   const int before = world().size();
   while (true) {
     replace_group();
@@ -88,7 +89,7 @@ bool ShrinkingWorld::shrink(Recovery& recovery) {
       if (leaves_) return true;
       const auto own = std::ranges::find(stranded, rank_.number_in_job, &Stranded::rank);
       if (own != stranded.end()) {
-        leave(*own);
+        leave(reason_to_leave(*own));
         return true;
       }
       if (!stranded.empty()) continue;  // once these have left, the others form the next group
@@ -114,14 +115,46 @@ Invitations::Ranks ShrinkingWorld::ranks() const {
   return {.members = members_, .mesh = config_.mesh, .first = world().rank() == 0};
 }
 
-// Ends this rank's part in the job. The others do not wait for a rank that has destroyed its group. The first rank has
-// noted that this one is lost, but a network file system may show the notes of other hosts late.
-void ShrinkingWorld::leave(const Stranded& own) {
-  const std::string reason = reason_to_leave(own);
+// Ends this rank's part in the job. Its end neither fails nor completes the job, so it notes itself as lost. The first
+// rank may have done so, but a network file system may show the notes of other hosts late. The others do not wait for a
+// rank that has destroyed its group.
+void ShrinkingWorld::leave(const std::string& reason) {
   log_info() << "this rank leaves: " << reason;
-  mark_lost(rank_.log_folder, {.rank = own.rank, .message = reason, .time = failure_time()});
+  mark_lost(rank_.log_folder, {.rank = rank_.number_in_job, .message = reason, .time = failure_time()});
   connections_.front().group.reset();
   leaves_ = true;
+}
+
+// Remembers the world in which this rank has left the parameter servers. If it was interrupted before it took over what
+// they had for that world, it still has what it left before.
+void ShrinkingWorld::note_centre(const Recovery& recovery) {
+  const LeftCentre left = recovery.carried ? recovery.carried->centre : LeftCentre();
+  if (left.order == centre_.order) return;
+  centre_ = {.order = left.order, .ranks = left.on_servers ? members_ : std::vector<int>()};
+}
+
+// Returns the ranks of the world whose servers have the newest parameters; none if a rank has them in memory.
+// Collective.
+std::vector<int> ShrinkingWorld::ranks_with_centre() const {
+  const at::Tensor all = at::empty({world().size()}, at::kLong);
+  world().all_gather(all, at::full({1}, centre_.order, at::kLong)).wait();
+  const auto* const orders = all.const_data_ptr<std::int64_t>();
+  const auto newest = static_cast<int>(std::max_element(orders, orders + all.numel()) - orders);
+  std::string text;
+  for (const int rank : centre_.ranks) text += std::to_string(rank) + " ";
+  std::istringstream words(broadcast_text(text, world(), newest));
+  return {std::istream_iterator<int>(words), {}};
+}
+
+// Ends the job on all ranks if the parameters cannot be read from the servers that are left, or if none is left.
+void ShrinkingWorld::require_servers(const std::vector<int>& left) const {
+  if (serving_.count(everyone_) == 0) return;
+  const auto with_centre = ranks_with_centre();
+  std::string problem = lost_parts(with_centre, left, serving_);
+  if (problem.empty() && serving_.count(left) == 0) problem = lost_parts(members_, left, serving_);
+  if (problem.empty()) return;
+  if (world().rank() == 0) print_to_console(problem);
+  throw Error(problem);
 }
 
 // Agrees with the ranks that are left on who is lost, and why. If it is interrupted by a further loss, some of them may
@@ -129,15 +162,10 @@ void ShrinkingWorld::leave(const Stranded& own) {
 std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   const auto left = gather_numbers(rank_.number_in_job, world());
   if (serving_.serves(left.front())) {
-    log_info() << "this rank leaves: no rank that trains is left";
-    connections_.front().group.reset();
-    leaves_ = true;
+    leave("no rank that trains is left");
     return {};
   }
-  if (const auto problem = lost_parts(members_, left, serving_); !problem.empty()) {
-    if (world().rank() == 0) print_to_console(problem);
-    throw Error(problem);
-  }
+  require_servers(left);
   const MeshShape shape = mesh_shape(config_.mesh, static_cast<std::int64_t>(members_.size()));
   const auto stranded = stranded_ranks(members_, left, ranks_per_replica(shape));
   if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));

@@ -58,7 +58,8 @@ class ShrinkingWorld {
   /// end without an error. Throws Error if no replica is whole.
   ///
   /// If some ranks are parameter servers (roles.server), they are part of the world like the others. If only such ranks
-  /// are left, they leave. Throws Error if a part of the parameters is lost with all servers that had it.
+  /// are left, they leave. Throws Error if a part of the parameters is lost with all servers that had it. Until
+  /// training has gone on after a loss, these are servers of the world before it.
   [[nodiscard]] bool shrink(Recovery& recovery);
 
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
@@ -91,7 +92,10 @@ class ShrinkingWorld {
   void use_members_of(const Attempt& attempt);
   void share_history(bool joins, Recovery& recovery);
   Invitations::Ranks ranks() const;
-  void leave(const Stranded& own);
+  void leave(const std::string& reason);
+  void note_centre(const Recovery& recovery);
+  std::vector<int> ranks_with_centre() const;
+  void require_servers(const std::vector<int>& left) const;
   std::vector<Stranded> take_over(Recovery& recovery);
   void share_losses(std::vector<int> left, const std::vector<Stranded>& stranded, std::vector<LostRank>& losses) const;
 
@@ -104,6 +108,14 @@ class ShrinkingWorld {
   Invitations invitations_;
   std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   ServingRanks serving_;
+
+  // What this rank has of the parameters that servers keep (LeftCentre): the order, and, if these are on the servers of
+  // a world, the ranks of that world.
+  struct Centre {
+    std::int64_t order = -1;
+    std::vector<int> ranks{};
+  };
+  Centre centre_{};
   bool leaves_ = false;
   bool same_processors_ = true;
 };

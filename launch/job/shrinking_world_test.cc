@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <barrier>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -21,9 +22,12 @@
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::run_ranks;
+using ::testing::ThrowsMessage;
 
 class ShrinksWorld : public ::testing::Test {
  protected:
@@ -57,6 +61,56 @@ TEST_F(ShrinksWorld, TellsWhoWasLostAndWhy) {
   });
   EXPECT_EQ(printed, "Rank 0 of 3 is lost, 2 are left: Out of paper\n");
   EXPECT_THAT(lost_ranks(scratch_.folder()), ElementsAre(0));
+}
+
+// Three ranks train, and three serve parameters with copies. Rank 3 is lost, and before training goes on, rank 4.
+class LosesServers : public ShrinksWorld {
+ protected:
+  LosesServers() {
+    config_.roles.server = 3;
+    config_.roles.replicas = 2;
+    for (const int rank : {3, 4}) write_failure(scratch_.folder(), {.rank = rank, .message = "Out of paper."});
+  }
+
+  // Calls `after` on the ranks that are left after the first loss. `recovery` has what they have of the parameters.
+  void lose_two(const std::function<void(int rank, ShrinkingWorld& world, Recovery& recovery)>& after) {
+    ::testing::internal::CaptureStderr();
+    std::barrier all_have_shrunk(5);
+    run_ranks("inproc", 6, [&](const CommunicatorPtr& world) {
+      const int number = world->rank();
+      if (number == 3) return;
+      ShrinkingWorld shrinking({{"inproc", world}},
+                               {.number_in_job = number, .thread = true, .log_folder = scratch_.folder()}, config_);
+      Recovery recovery;
+      recovery.serves = number > 2;
+      if (!recovery.serves) recovery.carried = nothing_carried();
+      if (!recovery.serves) recovery.carried->centre = {.order = 3, .on_servers = true};
+      EXPECT_TRUE(shrinking.shrink(recovery));
+      all_have_shrunk.arrive_and_wait();
+      if (number != 4) after(number, shrinking, recovery);
+    });
+    printed_ = ::testing::internal::GetCapturedStderr();
+  }
+
+  std::string printed_;
+};
+
+TEST_F(LosesServers, EndsIfTheParametersCannotBeReadAnyMore) {
+  lose_two([](int, ShrinkingWorld& world, Recovery& recovery) {
+    EXPECT_THAT([&] { (void)world.shrink(recovery); },
+                ThrowsMessage<Error>(
+                    AllOf(HasSubstr("Ranks 3 and 4, parameter servers, are lost"), HasSubstr("set launch.restarts"))));
+  });
+  EXPECT_THAT(printed_, HasSubstr("Ranks 3 and 4, parameter servers, are lost"));
+}
+
+TEST_F(LosesServers, GoesOnIfARankHasTheParametersInMemory) {
+  lose_two([](int rank, ShrinkingWorld& world, Recovery& recovery) {
+    if (rank == 1) recovery.carried->centre = {.order = 4};
+    EXPECT_TRUE(world.shrink(recovery));
+    EXPECT_EQ(world.world().size(), 4);
+    EXPECT_EQ(world.config().roles.server, 1);
+  });
 }
 
 TEST_F(ShrinksWorld, SaysSoIfNobodyIsLost) {

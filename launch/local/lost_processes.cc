@@ -82,6 +82,24 @@ void LostProcesses::settle(std::vector<RankEnd>& ends, std::vector<Failure>& fai
   if (options_.threads) return;  // they have one end
   const bool any_left = std::ranges::any_of(ends, [&](const RankEnd& end) { return !is_lost(end.rank); });
   if (any_left) std::erase_if(ends, [&](const RankEnd& end) { return is_lost(end.rank); });
+  leave_out_unneeded(ends);
+}
+
+void LostProcesses::leave_out_unneeded(std::vector<RankEnd>& ends) const {
+  std::vector<RankEnd> lost;
+  for (const auto& end : ends) {
+    if (contains(described_, end.rank)) lost.push_back(end);
+  }
+  const auto ended_well = [&](const RankEnd& end) {
+    return contains(described_, end.rank) || !is_failure(exit_status_of(end.status));
+  };
+  if (lost.size() == ends.size() || !std::ranges::all_of(ends, ended_well)) return;
+  std::erase_if(ends, [&](const RankEnd& end) { return contains(described_, end.rank); });
+  for (const auto& end : lost) {
+    const std::string message = end.stopped ? describe_stop(options_.lost_after) : describe_end(end.status);
+    print_to_console("Rank " + std::to_string(end.rank) + " of " + std::to_string(options_.ranks) +
+                     " was lost when the others did not need it any more: " + message.substr(0, message.find('\n')));
+  }
 }
 
 bool LostProcesses::has_ended_job(int rank) const {

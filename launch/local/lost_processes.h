@@ -43,6 +43,11 @@ class LostProcesses {
 
  private:
   bool has_ended_job(int rank) const;
+
+  // Removes the ends of ranks whose loss the others have not noticed, if all others have ended well: they needed
+  // nothing more from these ranks. A rank that has given a reason may have failed at something that others do not do.
+  void leave_out_unneeded(std::vector<RankEnd>& ends) const;
+
   void describe(const Supervisor::End& end, const std::string& message) const;
 
   const LocalLaunch& options_;

@@ -96,6 +96,32 @@ TEST_F(GoesOn, ALossThatNobodySurvivesIsTheCause) {
   EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
 }
 
+TEST_F(GoesOn, ALossThatNobodyNoticesDoesNotSpoilTheEnd) {
+  EXPECT_EQ(launch(2,
+                   [this](int rank) -> int {
+                     if (rank == 1) ::raise(SIGKILL);
+                     return reason_of(1).empty() ? kFailed : kDone;
+                   }),
+            kDone);
+  EXPECT_EQ(error_,
+            "Rank 1 of 2 was lost when the others did not need it any more: It was killed by signal 9 (SIGKILL).\n");
+}
+
+TEST_F(GoesOn, AnErrorThatNobodyNoticesIsTheCause) {
+  EXPECT_EQ(launch(2,
+                   [](int rank) -> int {
+                     if (rank == 1) throw std::runtime_error("out of paper");
+                     return kDone;
+                   }),
+            kFailed);
+  EXPECT_NE(error_.find("│ out of paper\n"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ALossOfAllRanksIsTheCause) {
+  EXPECT_EQ(launch(2, [](int) -> int { return ::raise(SIGKILL); }), kRankDied);
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+}
+
 TEST_F(GoesOn, ARankThatIsStoppedForTooLongIsKilled) {
   EXPECT_EQ(launch(2,
                    [this](int rank) {

@@ -72,7 +72,11 @@ Newcomer parse_newcomer(const std::string& text) {
   std::istringstream in(text);
   Newcomer newcomer;
   read(in, newcomer);
-  if (!in) throw Error("\"" + text + "\" describes no newcomer");
+  const bool whole = in && (in >> std::ws).eof();
+  const bool valid = newcomer.number >= 0 && newcomer.in_place_of >= kNobody && newcomer.place >= 0 &&
+                     newcomer.local_rank >= 0 && newcomer.local_size >= 1 &&
+                     newcomer.lost_at.time_since_epoch().count() >= 0;
+  if (!whole || !valid) throw Error("\"" + text + "\" describes no newcomer");
   return newcomer;
 }
 

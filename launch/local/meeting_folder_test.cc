@@ -147,5 +147,14 @@ TEST(Newcomer, IsTheSameAfterAWayThroughText) {
   EXPECT_EQ(parsed.lost_at, newcomer.lost_at);
 }
 
+// A newcomer divides the cores of its host by the number of its shares.
+TEST(Newcomer, IsRefusedWithNumbersThatNoneHas) {
+  EXPECT_EQ(parse_newcomer("5 -1 1 2 4 9").in_place_of, kNobody);
+  for (const char* text : {"", "5 3 1 2 4", "-1 3 1 2 4 9", "5 -2 1 2 4 9", "5 3 -1 2 4 9", "5 3 1 -2 4 9",
+                           "5 3 1 2 0 9", "5 3 1 2 4 -9", "5 3 1 2 4 9 x", "5 3 1 2 99999999999 9"}) {
+    EXPECT_THROW((void)parse_newcomer(text), Error) << text;
+  }
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/printable.h"
+#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 
 namespace phalanx {
@@ -40,7 +41,7 @@ std::optional<int> take_end_of_run(const std::string& folder, const std::string&
   std::optional<int> status;
   for (const auto& one : {spare, folder}) {
     if (one.empty()) continue;
-    if (int noted = 0; std::ifstream(one + kNote) >> noted) status = noted;
+    if (int noted = 0; std::ifstream(one + kNote) >> noted && !is_failure(noted)) status = noted;
     std::error_code ignored;  // the next launcher in this folder tries again
     std::filesystem::remove(one + kNote, ignored);
   }

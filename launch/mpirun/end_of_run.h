@@ -15,7 +15,7 @@ namespace phalanx {
 void note_end_of_run(const std::string& folder, int status) noexcept;
 
 /// Returns the status that was noted in `folder` or, unless it is empty, in the folder `spare`, and removes the
-/// notes. Returns nothing if there is no note.
+/// notes. Returns nothing if there is no note, or if it has no such status.
 std::optional<int> take_end_of_run(const std::string& folder, const std::string& spare = "");
 
 }  // namespace phalanx

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -43,6 +44,13 @@ TEST_F(WatchedRanks, EndTheirProcessWithTheirStatus) {
   EXPECT_EXIT(run([] { return kDone; }), ExitedWithCode(kDone), "");
   EXPECT_EXIT(run([] { return kInterrupted; }), ExitedWithCode(kInterrupted), "");
   EXPECT_TRUE(take_failures(scratch_.folder()).empty());
+}
+
+TEST_F(WatchedRanks, HaveNotEndedTheRunWithAStatusThatIsNone) {
+  for (const char* text : {"", "done", "1", "9"}) {
+    std::ofstream(scratch_.path("run.ended")) << text;
+    EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt) << text;
+  }
 }
 
 TEST_F(WatchedRanks, EndByExit) {

@@ -95,6 +95,22 @@ class Shm(Servers):
                       "roles.replicas: 2 with roles.server: 2 or more", process.words)
         self.assert_nothing_left()
 
+    def test_server_that_is_not_needed_any_more(self):
+        """The final model is on the ranks that train, which evaluate it. Its test takes a second or two."""
+        settings = {**SHORT, "faults.on_lost_rank": "shrink", "launch.ranks": 2, "launch.threads": 1, "roles.server": 1,
+                    "strategy": "{downpour: {every: 2}}", "evaluate.validation": 0.1, "evaluate.global_batch_size": 1,
+                    "dataset.test_samples": 4000}
+        process, run = self.train(*sets(settings)), self.run_folder()
+        self.assertTrue(becomes_true(lambda: any(line["split"] == "validation" for line in run.metrics), 60), process.text())
+        os.kill(self.rank_process(run, 1), signal.SIGKILL)
+        self.assert_status(0, process)
+        self.assertIn("Rank 1 of 2 was lost when the others did not need it any more: It was killed by signal 9 (SIGKILL).\n",
+                      process.err)
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        self.assertEqual(16, run.summary["steps"])
+        self.assertIn("loss", run.summary["test"])
+        self.assert_nothing_left()
+
     def test_all_workers(self):
         """The servers that are left have nothing to do."""
         process = self.begin({"launch.ranks": 2, "roles.server": 1, "strategy": "{easgd: {every: 2}}"})

@@ -9,12 +9,12 @@ is wrong with them. Inputs that a fuzzer has found, called found*, stay as they 
 import sys
 
 sys.dont_write_bytecode = True  # writes no cache next to the sources
-from corpora import datasets, files, messages, pickles, tokenizers
+from corpora import datasets, files, launch, messages, pickles, tokenizers
 
 
 def main():
     """Writes all corpora."""
-    for corpora in (files, pickles, datasets, tokenizers, messages):
+    for corpora in (files, pickles, datasets, tokenizers, messages, launch):
         corpora.make()
 
 

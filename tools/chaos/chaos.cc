@@ -187,7 +187,6 @@ int run_trials(const Options& options, const ExperimentConfig& config, Setting& 
   const Subject subject{.ranks = static_cast<int>(config.launch.ranks),
                         .threads = setting.local.threads,
                         .replaces = setting.local.replaces,
-                        .virtual_shards = setting.local.same_on_fewer_ranks,
                         .steps = setting.reference->steps,
                         .checkpoint_every = config.checkpoint.every_steps,
                         .keep_last = config.checkpoint.keep_last,

@@ -152,6 +152,9 @@ class Survives(Chaos):
                               "--faults=flip_parameter,flip_optimizer,flip_gradient")
         self.assertEqual(3, len({row["fault"] for row in found["rows"]}))
 
+    def test_flipped_bits_of_virtual_shards(self):
+        self.findings("--runs=1", "--seed=3", "launch.ranks=3", "strategy=all_reduce", "--faults=flip_gradient", *INVARIANT)
+
     def test_flipped_bits_of_buffers(self):
         self.findings("--runs=1", "--seed=4", "--faults=flip_buffer", "strategy=all_reduce", "model={name: mobilenet_v2, width_mult: 0.1}",
                       "train.sync_batch_norm=true", "train.max_steps=16")

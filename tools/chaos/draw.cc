@@ -72,9 +72,6 @@ std::string why_skipped(const Fault& fault, const Subject& subject) {
   if (fault.hits_newcomer && !subject.replaces) {
     return "lost ranks are not replaced; set faults.on_lost_rank=replace";
   }
-  if (fault.needs_gradient && subject.virtual_shards) {
-    return "a rank has a gradient of each of its virtual shards; set determinism=run";
-  }
   if (fault.needs_mounts && !subject.no_mounts.empty()) return subject.no_mounts;
   if (fault.needs_hosts && !subject.no_hosts.empty()) return subject.no_hosts;
   if (fault.caused_by == CausedBy::kBetween && subject.keep_last < 2) {

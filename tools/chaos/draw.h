@@ -15,7 +15,6 @@ struct Subject {
   int ranks = 1;
   bool threads = false;               // ranks are threads of one process
   bool replaces = false;              // processes take the places of lost ranks (faults.on_lost_rank: replace)
-  bool virtual_shards = false;        // ranks train several of them in a step (determinism: world_size_invariant)
   std::int64_t steps = 0;             // of the whole run
   std::int64_t checkpoint_every = 0;  // steps between checkpoints, above 0
   std::int64_t keep_last = 3;         // checkpoints that are kept

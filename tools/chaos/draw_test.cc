@@ -104,7 +104,6 @@ TEST(WhySkipped, NamesWhatIsMissing) {
     return why_skipped(fault_named(fault), subject);
   };
   EXPECT_THAT(why("kill", [](Subject&) {}), IsEmpty());
-  EXPECT_THAT(why("flip_gradient", [](Subject& subject) { subject.virtual_shards = true; }), HasSubstr("virtual"));
   EXPECT_THAT(why("kill_newcomer", [](Subject&) {}), HasSubstr("set faults.on_lost_rank=replace"));
   EXPECT_THAT(why("kill_newcomer", [](Subject& subject) { subject.replaces = true; }), IsEmpty());
   EXPECT_THAT(why("mismatch", [](Subject& subject) { subject.ranks = 1; }), HasSubstr("one rank"));

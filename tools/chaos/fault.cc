@@ -67,7 +67,6 @@ std::vector<Fault> flips() {
                  .expected = Expected::kGoesOn,
                  .statuses = {kFailed},
                  .settings = {"watch.gradient_norms.every_steps=1"},
-                 .needs_gradient = true,
                  .keeps_results = false});
   all.push_back({.name = "flip_checkpoint",
                  .planned = "flip_checkpoint",

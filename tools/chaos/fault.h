@@ -42,7 +42,6 @@ struct Fault {
   bool needs_mounts = false;     // this process mounts a file system that only it and its children see
   bool needs_hosts = false;      // ranks run on two virtual hosts
   bool needs_tensors = false;    // changes copies that not all runs have on their ranks; drawn only if it is named
-  bool needs_gradient = false;   // changes the one gradient of a rank; with virtual shards, a rank has several
   bool at_checkpoint = false;    // happens in a step with a checkpoint
   bool is_shown = true;          // the run has to say something on standard error
   bool names_rank = false;       // this has to name the rank

@@ -21,13 +21,16 @@ namespace phalanx {
 /// and names ranks that stand out (NormOutliers). A wrong gradient makes all replicas wrong in the same way, so nothing
 /// else tells which rank it came from.
 ///
+/// The norm of a rank with several virtual shards is that of all their gradients together: the root of the sum of the
+/// squared norms of the shards.
+///
 /// The cost is a pass over the gradients in each step, and after every n-th step an all_gather of 8 n bytes per rank.
 /// Nothing waits for a device before that.
 class GradientNorms {
  public:
   explicit GradientNorms(const GradientNormsConfig& config) : config_(config) {}
 
-  /// Returns the function that strategies call with gradients that they combine before backward is over (see
+  /// Returns the function that strategies call with gradients that they take away before backward is over (see
   /// StrategyContext::local_gradients); null if nothing is measured. It measures nothing until attach(). Must not be
   /// called after this object is destroyed.
   std::function<void(const at::Tensor& gradients)> observer();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/json.h"
@@ -66,6 +67,8 @@ ps::ClientOptions ParameterService::options_for(const ps::ServerList& list, std:
   if (!list.run.empty()) {
     options.job = list.run + ": " + options.job + (moves % 2 == 1 ? ", moved" : "");
     options.retry = list.retry;
+  } else {
+    options.come_back = false;  // the servers are ranks of the job
   }
   if (list.generation > 0) options.job = std::to_string(list.generation) + ": " + options.job;
   return options;
@@ -109,7 +112,13 @@ void ParameterService::leave(std::unique_ptr<ps::Client> former) {
 
 Metrics ParameterService::metrics_of_servers(const std::string& prefix) const {
   Metrics all;
-  const auto status = client_->status();
+  std::vector<std::string> status;
+  try {
+    status = client_->status();
+  } catch (const CommError& error) {  // a run that has ended without a server has its results
+    log_warning() << "what parameter servers have done is unknown: " << error.what();
+    return all;
+  }
   for (std::size_t i = 0; i < status.size(); ++i) {
     const auto server = parse_json(status[i], "the status of server " + std::to_string(i)).raw();
     for (const std::string name : {"requests", "bytes_received", "bytes_sent"}) {

@@ -41,7 +41,7 @@ class ParameterService {
 
   /// Returns what the servers have done so far for the tables of this service, for all clients: for server i,
   /// "server_<i>_requests", "server_<i>_bytes_received" and "server_<i>_bytes_sent". `prefix` comes before each name.
-  /// Blocks.
+  /// If a server is lost, there are none, and a warning is logged. Blocks.
   Metrics metrics_of_servers(const std::string& prefix) const;
   Communicator& group() { return *group_; }
 

@@ -120,6 +120,7 @@ LeftCentre ServerStrategy::leave() {
     return left;
   }
   left.order = 2 * generation + 1;
+  left.on_servers = true;
   left.read = [read = tables_.reader(service_.options_for_later()), segments = segments_] {
     const auto contents = read();
     return by_parameter(contents.values, contents.state, segments);

@@ -10,6 +10,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/backends/mpi/ulfm.h"
+#include "framework/base/first_error.h"
 #include "framework/base/text.h"
 
 namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
@@ -23,6 +24,8 @@ CommError lost(const std::string& where, const std::vector<int>& ended) {
   return {CommError::Kind::kPeerLost, where + (names.size() == 1 ? ": rank " : ": ranks ") + join(names, ", ") +
                                           (names.size() == 1 ? " has ended" : " have ended")};
 }
+
+void revoke_comm(MPI_Comm comm) { check(ulfm()->revoke(comm), "MPIX_Comm_revoke"); }
 
 }  // namespace
 
@@ -106,21 +109,20 @@ bool Group::revoke(const CommError& error) {
     derived = derived_;
   }
   fail(error);
-  mpi::check(ulfm()->revoke(comm_), "MPIX_Comm_revoke");
-  revoke_left();
+  // A peer may wait for this rank in any of them, so each is revoked even if MPI cannot revoke another one.
+  FirstError first;
+  first.of([&] { revoke_comm(comm_); });
+  for (const auto comm : take_left()) first.of([&] { revoke_comm(comm); });
   for (const auto& one : derived) {
-    if (const auto group = one.lock()) group->revoke(error);
+    if (const auto group = one.lock()) first.of([&] { group->revoke(error); });
   }
+  first.rethrow();
   return true;
 }
 
-void Group::revoke_left() const {
-  std::vector<MPI_Comm> comms;
-  {
-    const std::lock_guard lock(left_->mutex);
-    comms.swap(left_->comms);
-  }
-  for (const auto comm : comms) mpi::check(ulfm()->revoke(comm), "MPIX_Comm_revoke");
+std::vector<MPI_Comm> Group::take_left() const {
+  const std::lock_guard lock(left_->mutex);
+  return std::exchange(left_->comms, {});
 }
 
 CommError Group::late(const std::string& where, Seconds waited, const std::string& awaited) {

@@ -74,7 +74,8 @@ class Group {
 
   /// Breaks this group with `error`, and all groups that were derived from it, and revokes them: operations of the
   /// other ranks fail with kPeerLost. Also revokes those groups of its world that an exception has destroyed on this
-  /// rank, where peers may still wait for it. Returns false if that was done before. Needs ulfm().
+  /// rank, where peers may still wait for it. Returns false if that was done before. Throws CommError if MPI could not
+  /// revoke one of them, after it has tried all. Needs ulfm().
   bool revoke(const CommError& error);
 
   /// Blocks until ready() returns true; ready() polls MPI. Messages for this rank are received while it waits. Throws
@@ -123,7 +124,7 @@ class Group {
 
   static CommError late(const std::string& where, Seconds waited, const std::string& awaited);
   void look_for_ended() const;
-  void revoke_left() const;
+  std::vector<MPI_Comm> take_left() const;
 
   MPI_Comm comm_;
   Options options_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "framework/collectives/recording/failure.h"
 #include "framework/collectives/recording/input_digest.h"
 #include "framework/collectives/recording/operation_memory.h"
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/operations/part_layout.h"
 
@@ -106,15 +109,18 @@ std::vector<std::uint32_t> sums_of(const std::vector<NamedMemory::Piece>& pieces
   return sums;
 }
 
-// A message that the recorded rank had not received when its recording ended.
-class NeverReceived final : public Work::State {
+// A receive of which waiting ends with an error, as in the recorded run. One that is abandoned has none.
+class FailingReceive final : public Work::State, public Abandonable {
  public:
-  explicit NeverReceived(RecordingEnded why) : why_(std::move(why)) {}
-  void wait() override { throw RecordingEnded(why_); }
-  bool done() const override { return false; }
+  explicit FailingReceive(std::function<void()> fail) : fail_(std::move(fail)) {}
+  void wait() override {
+    if (const auto fail = std::exchange(fail_, nullptr)) fail();
+  }
+  bool done() const override { return !fail_; }
+  void abandon() override { fail_ = nullptr; }
 
  private:
-  RecordingEnded why_;
+  std::function<void()> fail_;
 };
 
 class ReplayedGroup final : public Communicator {
@@ -136,18 +142,15 @@ class ReplayedGroup final : public Communicator {
   Work launch(Operation operation) override {
     const bool measured = MeasuredInputs::marked();
     const Call call = operation.call;
-    if (call.op == Op::kSend || call.op == Op::kRecv) {  // not ordered with other operations, and its result is known
-      try {
-        answer(operation, measured);
-      } catch (const RecordingEnded& ended) {
-        if (call.op == Op::kRecv) return Work(std::make_shared<NeverReceived>(ended));
-        throw;
-      }
+    if (call.op == Op::kRecv) return receive(std::move(operation), measured);
+    if (call.op == Op::kSend) {  // not ordered with other operations, and has no result
+      (void)answer(operation, measured);
       return {};
     }
-    return replay_->queue().launch(
-        *recorded_, call,
-        [this, keep = replay_, operation = std::move(operation), measured]() mutable { answer(operation, measured); });
+    return replay_->queue().launch(*recorded_, call,
+                                   [this, keep = replay_, operation = std::move(operation), measured]() mutable {
+                                     (void)answer(operation, measured);
+                                   });
   }
   Work run(const Call& call, std::function<void()> body) override {
     return replay_->queue().launch(*recorded_, call, [body = std::move(body), marked = MeasuredInputs::marked()] {
@@ -164,10 +167,26 @@ class ReplayedGroup final : public Communicator {
   }
 
  private:
-  void answer(Operation& operation, bool measured) {
-    if (replay_->detached()) return answer_alone(operation, info_.rank, info_.size);
-    replay_->follow(number_, operation, measured);
+  // Returns false for a receive without a recorded result.
+  bool answer(Operation& operation, bool measured) {
+    if (!replay_->detached()) return replay_->follow(number_, operation, measured);
+    answer_alone(operation, info_.rank, info_.size);
+    return true;
   }
+
+  // The message is there at once, but an error waits until the rank does, as in the recorded run.
+  Work receive(Operation operation, bool measured) {
+    try {
+      if (answer(operation, measured)) return {};
+    } catch (...) {
+      return failing([error = std::current_exception()] { std::rethrow_exception(error); });
+    }
+    return failing([replay = replay_, what = describe(operation.call) + " of group " + info_.name] {
+      replay->throw_unanswered(what);
+    });
+  }
+
+  static Work failing(std::function<void()> fail) { return Work(std::make_shared<FailingReceive>(std::move(fail))); }
 
   std::shared_ptr<Replay> replay_;
   std::uint32_t number_;
@@ -192,7 +211,7 @@ void Replay::attach() {
   {
     const std::lock_guard lock(mutex_);
     begins_later_ = true;
-    requests_.clear();
+    last_.clear();
   }
   detached_ = false;
 }
@@ -220,23 +239,31 @@ std::string Replay::difference() const {
   return difference_;
 }
 
-RecordedOperation Replay::expect(std::uint32_t group, const Call& call) {
-  auto recorded = recording_->next(Stream::of(group, call));
-  if (!recorded && !recording_->parameters_at_end()) {
-    throw RecordingEnded("the recording ends " + in_step(step_) + ": the recorded rank was waiting for " +
-                         describe(call) + " of group " + recording_->group(group).name + " when it ended, or earlier");
-  }
-  if (!recorded) {
-    differ("the replay differs " + in_step(step_) + ": it asks for " + describe(call) + " of group " +
-           recording_->group(group).name + ", but the recorded rank made no more calls there");
-  }
+// Receives are found by their numbers, since the recording lacks those that were abandoned.
+std::optional<RecordedOperation> Replay::find(std::uint32_t group, const Call& call) {
+  const Stream stream = Stream::of(group, call);
+  auto recorded = call.op == Op::kRecv ? recording_->find(stream, next_in(stream)) : recording_->next(stream);
+  if (!recorded) return std::nullopt;
   ++operations_;
-  const bool measured = recorded->head.has(kMeasured);
-  if (comparable(recorded->head.call(), measured) != comparable(call, measured)) {
-    differ("the replay differs " + in_step(step_) + ": it asks for " + describe(call) + ", but the recording has " +
-           describe(recorded->head, *recording_));
+  require_same_call(*recorded, call);
+  return recorded;
+}
+
+RecordedOperation Replay::expect(std::uint32_t group, const Call& call) {
+  if (auto recorded = find(group, call)) return *std::move(recorded);
+  const std::string what = describe(call) + " of group " + recording_->group(group).name;
+  if (recording_->parameters_at_end()) {
+    differ("the replay differs " + in_step(step_) + ": it asks for " + what +
+           ", but the recorded rank made no more calls there");
   }
-  return *std::move(recorded);
+  throw_unanswered(what);
+}
+
+void Replay::require_same_call(const RecordedOperation& recorded, const Call& call) {
+  const bool measured = recorded.head.has(kMeasured);
+  if (comparable(recorded.head.call(), measured) == comparable(call, measured)) return;
+  differ("the replay differs " + in_step(step_) + ": it asks for " + describe(call) + ", but the recording has " +
+         describe(recorded.head, *recording_));
 }
 
 void Replay::compare_inputs(const RecordedOperation& recorded, const at::Tensor& input) {
@@ -267,8 +294,11 @@ void Replay::compare_runs(const RecordedOperation& recorded, const at::Tensor& i
   }
 }
 
-void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
-  const RecordedOperation recorded = expect(group, operation.call);
+bool Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
+  const auto found =
+      operation.call.op == Op::kRecv ? find(group, operation.call) : std::optional(expect(group, operation.call));
+  if (!found) return false;
+  const RecordedOperation& recorded = *found;
   const int rank = recording_->group(group).rank;
   if (measured != recorded.head.has(kMeasured)) {
     differ("the replay differs " + in_step(step_) + ": " + describe(recorded.head, *recording_) + " is " +
@@ -285,6 +315,7 @@ void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
            std::to_string(recorded.received.size()));
   }
   if (bytes > 0) std::memcpy(result.mutable_data_ptr(), recorded.received.data(), bytes);
+  return true;
 }
 
 std::optional<std::uint32_t> Replay::follow_split(std::uint32_t group) {
@@ -306,17 +337,17 @@ std::uint32_t Replay::follow_connection(const std::string& name) {
   return number;
 }
 
-std::uint64_t Replay::next_request(const Stream& server) {
+std::uint64_t Replay::next_in(const Stream& stream) {
   const std::lock_guard lock(mutex_);
-  const auto [last, is_first] = requests_.try_emplace(server, 0);
-  if (is_first && begins_later_) last->second = recording_->first_sequence(server).value_or(1) - 1;
+  const auto [last, is_first] = last_.try_emplace(stream, 0);
+  if (is_first && begins_later_) last->second = recording_->first_sequence(stream).value_or(1) - 1;
   return ++last->second;
 }
 
 std::optional<RecordedOperation> Replay::follow_request(EntryHead asked, const at::Tensor& sent,
                                                         const std::string& what) {
   const Stream server = Stream::of(asked);
-  if (asked.sequence > 0) asked.sequence = next_request(server);
+  if (asked.sequence > 0) asked.sequence = next_in(server);
   auto recorded = recording_->find(server, asked.sequence);
   if (!recorded) return std::nullopt;
   ++operations_;

@@ -35,6 +35,9 @@ class RecordingEnded : public Error {
 /// first difference is a ReplayDifference, thrown where the rank waits for the operation, that names the step, the
 /// operation and the parameters in its input.
 ///
+/// A receive that the recorded rank has abandoned (abandonable.h) has no result. It makes no difference unless the
+/// replayed rank waits for it.
+///
 /// Thread-safe.
 class Replay : public std::enable_shared_from_this<Replay> {
  public:
@@ -68,8 +71,9 @@ class Replay : public std::enable_shared_from_this<Replay> {
   void end_step(std::int64_t step, std::uint64_t checksum);
   void end_run(std::uint64_t checksum);
 
-  /// Performs an operation of a group from the recording. `pieces` are the names of its input.
-  void follow(std::uint32_t group, Operation& operation, bool measured);
+  /// Performs an operation of a group from the recording. Returns false for a receive without a recorded result: the
+  /// recorded rank did not wait for the message, or not long enough. Waiting for it must end in throw_unanswered().
+  [[nodiscard]] bool follow(std::uint32_t group, Operation& operation, bool measured);
 
   /// Returns the child of a split: its number; nullopt: this rank has none.
   std::optional<std::uint32_t> follow_split(std::uint32_t group);
@@ -93,8 +97,10 @@ class Replay : public std::enable_shared_from_this<Replay> {
   std::int64_t operations() const { return operations_; }
 
  private:
-  std::uint64_t next_request(const Stream& server);
+  std::uint64_t next_in(const Stream& stream);
+  std::optional<RecordedOperation> find(std::uint32_t group, const Call& call);
   RecordedOperation expect(std::uint32_t group, const Call& call);
+  void require_same_call(const RecordedOperation& recorded, const Call& call);
   void compare_inputs(const RecordedOperation& recorded, const at::Tensor& input);
   void compare_runs(const RecordedOperation& recorded, const at::Tensor& input, const at::Tensor& result);
   [[noreturn]] void differ(const std::string& what);
@@ -105,9 +111,9 @@ class Replay : public std::enable_shared_from_this<Replay> {
   std::atomic<bool> detached_{false};
   std::atomic<std::int64_t> step_{0}, operations_{0};
   std::atomic<std::uint32_t> servers_{0};
-  mutable std::mutex mutex_;                  // protects everything below
-  bool begins_later_ = false;                 // attach() was called, so requests are not numbered from 1
-  std::map<Stream, std::uint64_t> requests_;  // the number of the last one over each connection to a server
+  mutable std::mutex mutex_;              // protects everything below
+  bool begins_later_ = false;             // attach() was called, so requests and receives do not begin with 1
+  std::map<Stream, std::uint64_t> last_;  // the number of the last request or receive of each stream
   std::string difference_, difference_from_other_;
 };
 

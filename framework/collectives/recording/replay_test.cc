@@ -273,6 +273,64 @@ TEST_F(ReplayedRanks, SeeTheErrorsThatTheySaw) {
   replay->end_run(1);
 }
 
+struct PlannedError {};
+
+// Receives two messages from rank 1, of which it abandons the first, although it has arrived.
+Received abandon_the_first(const CommunicatorPtr& world) {
+  at::Tensor first = numbers(4, world->rank()), second = numbers(4, 10 + world->rank());
+  std::vector<Work> sent;
+  if (world->rank() == 1) {
+    sent.push_back(world->send(first, 0, 3));
+    sent.push_back(world->send(second, 0, 3));
+  }
+  world->barrier().wait();
+  wait_all(sent);
+  if (world->rank() != 0) return {};
+  try {
+    const Work abandoned = world->recv(first, 1, 3);
+    throw PlannedError();
+  } catch (const PlannedError&) {
+  }
+  world->recv(second, 1, 3).wait();
+  return {second};
+}
+
+TEST_F(ReplayedRanks, MayAbandonAReceiveAsTheRecordedRankDid) {
+  const auto recorded = record_ranks(abandon_the_first);
+  const auto replay = open(0);
+  const Received again = abandon_the_first(replay->world());
+  replay->end_run(1);
+  EXPECT_EQ(replay->difference(), "");
+  EXPECT_EQ(recorded[0].at(0)[0].item<float>(), 11);
+  EXPECT_TRUE(at::equal(again.at(0), recorded[0].at(0)));
+}
+
+TEST_F(ReplayedRanks, MustNotWaitForAReceiveThatTheRecordedRankHasAbandoned) {
+  record_ranks(abandon_the_first);
+  const auto replay = open(0);
+  at::Tensor message = at::zeros({4});
+  replay->world()->barrier().wait();
+  Work work = replay->world()->recv(message, 1, 3);
+  EXPECT_EQ(replay->difference(), "");
+  EXPECT_THAT([&] { work.wait(); }, ThrowsMessage<ReplayDifference>(AllOf(HasSubstr("it waits for recv"),
+                                                                          HasSubstr("but the recorded rank did not"))));
+}
+
+TEST_F(ReplayedRanks, GetTheErrorOfAReceiveWhereTheyWaitForIt) {
+  const auto receive = [](const CommunicatorPtr& world) {
+    at::Tensor message = at::zeros({4});
+    if (world->rank() != 0) return Received{};  // leaves the group
+    Work work = world->recv(message, 1, 3);
+    EXPECT_THROW(work.wait(), CommError);
+    return Received{};
+  };
+  record_ranks(receive);
+  const auto replay = open(0);
+  receive(replay->world());
+  EXPECT_EQ(replay->difference(), "");
+  replay->end_run(1);
+}
+
 TEST_F(ReplayedRanks, OfAKilledRankSayWhereItsRecordingEnds) {
   const auto twice = [](const CommunicatorPtr& world) {
     world->barrier().wait();

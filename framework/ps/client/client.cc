@@ -11,6 +11,7 @@
 
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/base/first_error.h"
 #include "framework/comm/operations/copied_result.h"
 #include "framework/comm/operations/part_layout.h"
 #include "framework/ps/client/links.h"
@@ -31,15 +32,9 @@ class Pending final : public Work::State {
   explicit Pending(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   void wait() override {
-    std::exception_ptr first;
-    for (const auto& part : parts_) {
-      try {
-        part.link->wait(part.request);
-      } catch (const std::exception&) {
-        if (!first) first = std::current_exception();
-      }
-    }
-    if (first) std::rethrow_exception(first);
+    FirstError first;
+    for (const auto& part : parts_) first.of([&] { part.link->wait(part.request); });
+    first.rethrow();
   }
 
   bool done() const override {
@@ -129,7 +124,8 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                            .failover = options_.failover,
                            .part = i,
                            .checksums = options_.checksums,
-                           .leaves = options_.leaves};
+                           .leaves = options_.leaves,
+                           .come_back = options_.come_back};
     links_.push_back(options_.links ? options_.links->connect(link) : std::make_shared<SocketLink>(link));
   }
 }

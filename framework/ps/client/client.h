@@ -26,10 +26,11 @@ struct ClientOptions {
   std::string job = "default";                      // namespace of the tables
   int number = 0;                                   // number of this client, by which tables count clocks
   std::string secret{};
-  Seconds timeout{60};  // limit for each request, and for connecting
-  Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
-  int replicas = 1;     // servers that hold each part of the tables; see Client
-  Seconds failover{5};  // with replicas: time until another server takes the place of one that cannot be reached
+  Seconds timeout{60};    // limit for each request, and for connecting
+  Seconds retry{0};       // time limit for re-establishing a broken connection; 0: do not try
+  bool come_back = true;  // a server that has ended may be started again; false: do not wait for that
+  int replicas = 1;       // servers that hold each part of the tables; see Client
+  Seconds failover{5};    // with replicas: time until another server takes the place of one that cannot be reached
   std::shared_ptr<Links> links{};  // makes the connections; null: over sockets
   bool checksums = false;          // check that values arrive as they were sent, with CRC-32C
   bool leaves = true;              // call leave() in the destructor; false: its end counts as lost without that call
@@ -80,7 +81,8 @@ class Table {
 /// have applied it. When one of them is lost, another one takes over its part: no acknowledged update is lost, no
 /// update is applied twice, and the bounds of staleness hold. A server that is restarted in its place is sent the
 /// values. All clients of a job must list the same servers in the same order and with the same addresses, through which
-/// the servers also reach each other. `retry` is raised to at least `timeout`.
+/// the servers also reach each other. `retry` is raised to at least `timeout`; but if servers do not come back
+/// (ClientOptions::come_back), requests fail as soon as all servers that had a part have ended.
 ///
 /// Thread-safe, except for Table.
 class Client {

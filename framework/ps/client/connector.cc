@@ -50,6 +50,7 @@ HandshakeResult Connector::connect(Clock::time_point lost_at, Clock::time_point 
   }
   if (result.found) return *std::move(result.found);
   const std::string message = "cannot reach a parameter server: " + join(result.failures, "; ");
+  if (options_.replicated() && !options_.come_back && result.all_have_ended) throw AllHaveEnded(message);
   if (result.none_answered || options_.replicated()) throw CannotConnect(message);
   throw Error(message);
 }
@@ -72,6 +73,7 @@ Connector::Search Connector::search(bool take_over, Clock::time_point deadline) 
       return search;
     }
     if (member == leader_) search.leader_has_ended = has_ended;
+    search.all_have_ended = search.all_have_ended && has_ended;
   }
   return search;
 }

@@ -7,12 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/error.h"
 #include "framework/ps/client/link_options.h"
 #include "framework/ps/protocol/channel.h"
 #include "framework/ps/protocol/deadline.h"
 #include "framework/ps/protocol/handshake.h"
 
 namespace phalanx::ps {
+
+/// All servers that held a part have ended, and none comes back.
+class AllHaveEnded : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Connects a client to the server that leads one part of the tables. If several servers hold the part (replica.h) and
 /// the leader has ended, or has been lost for LinkOptions::failover, asks another one to lead.
@@ -28,7 +35,8 @@ class Connector {
   HandshakeResult connect_first();
 
   /// Tries each member once. `lost_at` is the time at which the former connection was lost. Throws CannotConnect if a
-  /// later attempt may succeed, otherwise Error.
+  /// later attempt may succeed, AllHaveEnded if nothing listens for any member and none comes back
+  /// (LinkOptions::come_back), otherwise Error.
   HandshakeResult connect(Clock::time_point lost_at, Clock::time_point deadline);
 
   /// Makes the attempt to connect that is in progress, if any, fail soon.
@@ -41,6 +49,7 @@ class Connector {
     std::optional<HandshakeResult> found{};
     std::vector<std::string> failures{};
     bool leader_has_ended = false;
+    bool all_have_ended = true;
     bool none_answered = true;
   };
   Search search(bool take_over, Clock::time_point deadline);

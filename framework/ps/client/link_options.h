@@ -21,7 +21,8 @@ struct LinkOptions {
   Seconds failover{0};   // time until another member is asked to lead if the leader cannot be reached
   std::size_t part = 0;  // number of this part of the tables
   bool checksums = false;
-  bool leaves = true;  // tell the server in the destructor that the client leaves
+  bool leaves = true;     // tell the server in the destructor that the client leaves
+  bool come_back = true;  // a server that has ended may be started again at the same address
 
   bool replicated() const { return members.size() > 1; }
   bool reconnects() const { return retry > Seconds(0); }

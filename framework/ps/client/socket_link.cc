@@ -266,6 +266,9 @@ void SocketLink::reconnect(std::unique_lock<std::mutex>& lock) {
   } catch (const TableMissing& error) {
     failure = error.what();
     is_final = true;
+  } catch (const AllHaveEnded& error) {
+    failure = error.what();
+    is_final = true;
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -3,7 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <fcntl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,6 +23,7 @@
 #include "framework/base/error.h"
 #include "framework/ps/client/client.h"
 #include "framework/ps/server/server.h"
+#include "framework/ps/server_lost.h"
 #include "framework/ps/sparse/sparse_table.h"
 #include "framework/ps/testing/service.h"
 
@@ -32,8 +33,12 @@ namespace phalanx::ps {
 namespace {
 
 using enum testing::Rule;
+using ::testing::AllOf;
 using testing::filled;
+using ::testing::HasSubstr;
 using testing::kSecret;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
 using testing::unix_address;
 
 const TableSpec kTwoClients = [] {
@@ -93,9 +98,13 @@ class Failover : public ::testing::Test {
     for (int i = 0; i < servers; ++i) servers_.push_back(std::make_unique<Process>(unix_address()));
   }
 
-  std::unique_ptr<Client> client(int number) {
-    ClientOptions options{
-        .number = number, .secret = kSecret, .timeout = Seconds(30), .replicas = replicas_, .failover = Seconds(1)};
+  std::unique_ptr<Client> client(int number, bool come_back = true) {
+    ClientOptions options{.number = number,
+                          .secret = kSecret,
+                          .timeout = Seconds(30),
+                          .come_back = come_back,
+                          .replicas = replicas_,
+                          .failover = Seconds(1)};
     for (const auto& server : servers_) options.servers.push_back({server->address()});
     return std::make_unique<Client>(options);
   }
@@ -269,6 +278,17 @@ TEST_F(Failover, BulkSynchronousClientsReadTheSameValuesAllAlong) {
         servers_[0]->end(SIGKILL);
         wait_for_rounds(100);
       });
+}
+
+TEST_F(Failover, NobodyWaitsForServersThatHaveAllEndedAndDoNotComeBack) {
+  start(2, 2);
+  const auto reader = client(0, /*come_back=*/false);
+  Table table = reader->create(kTwoClients);
+  for (const auto& server : servers_) server->end(SIGKILL);
+  auto values = filled(0);
+  EXPECT_THAT([&] { reader->pull(table, values).wait(); },
+              ThrowsMessage<ServerLost>(
+                  AllOf(HasSubstr("cannot reach a parameter server"), Not(HasSubstr("has not come back within")))));
 }
 
 TEST_F(Failover, ReplicasNeedAsManyServers) {

@@ -48,7 +48,7 @@ Json step_time_data(const RunRecord& record) {
           {"straggler", time.straggler}};
 }
 
-// Returns the stretches with fewer ranks: rows [from, to or null, ranks].
+// Returns the stretches with another number of ranks: rows [from, to or null, ranks].
 Json stretch_data(const RunRecord& record) {
   Json stretches = Json::array();
   if (!record.summary) return stretches;
