@@ -31,8 +31,9 @@ TEST(RankNotices, OfAnyLengthAreNotKept) {
 }
 
 TEST(RankNotices, AreNothingElse) {
-  for (const char* line : {"", "lost", "lost ", "lost 3a", "lost3", "found 3", "lost 3 1", "ended", "ended 3",
-                           "ended 3 ", "ended 3 1 2", "ended x 1", "lost -1", "lost 4294967297", "ended 4294967297 1", "ended 3 -1"}) {
+  for (const char* line :
+       {"", "lost", "lost ", "lost 3a", "lost3", "found 3", "lost 3 1", "ended", "ended 3", "ended 3 ", "ended 3 1 2",
+        "ended x 1", "lost -1", "lost 4294967297", "ended 4294967297 1", "ended 3 -1"}) {
     EXPECT_FALSE(parse_rank_notice(line)) << line;
   }
 }
