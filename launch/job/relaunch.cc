@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/relaunch.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -194,16 +193,7 @@ bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
 
 bool wait_before_relaunch(Seconds delay) {
   SignalWatch signals;
-  const auto deadline = Clock::now() + delay;
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return true;
-    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&source, 1, static_cast<int>(left.count()));
-    for (const int signal : signals.take()) {
-      if (signal != SIGCHLD) return false;
-    }
-  }
+  return !signals.is_stopped_within(std::chrono::ceil<std::chrono::milliseconds>(delay));
 }
 
 bool host_answers(const std::string& host, LaunchMethod method, Reach reach) {

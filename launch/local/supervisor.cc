@@ -98,12 +98,6 @@ void Supervisor::end_now() {
   send_due_signals();
 }
 
-bool Supervisor::is_stopped_within(milliseconds time) {
-  pollfd source{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-  ::poll(&source, 1, static_cast<int>(time.count()));
-  return std::ranges::any_of(signals_.take(), [](int signal) { return signal != SIGCHLD; });
-}
-
 void Supervisor::kill(int child) { send(children_.at(static_cast<std::size_t>(child)), SIGKILL); }
 
 void Supervisor::handle_signals() {

@@ -136,7 +136,7 @@ class Supervisor {
   bool is_running(int child) const { return children_.at(static_cast<std::size_t>(child)).alive; }
 
   /// For use after run(). Waits this long for a signal that asks to stop. Returns true as soon as there is one.
-  bool is_stopped_within(std::chrono::milliseconds time);
+  bool is_stopped_within(std::chrono::milliseconds time) { return signals_.is_stopped_within(time); }
 
   bool interrupted() const { return interrupted_at_.has_value(); }
 

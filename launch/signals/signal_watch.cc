@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/signals/signal_watch.h"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
 #include "framework/base/error.h"
@@ -47,6 +50,17 @@ std::vector<int> SignalWatch::take() {
   signalfd_siginfo info;
   while (::read(fd_.get(), &info, sizeof info) == sizeof info) signals.push_back(static_cast<int>(info.ssi_signo));
   return signals;
+}
+
+bool SignalWatch::is_stopped_within(std::chrono::milliseconds time) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (true) {
+    if (std::ranges::any_of(take(), [](int signal) { return signal != SIGCHLD; })) return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd source{.fd = fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
+  }
 }
 
 void SignalWatch::restore_in_child() {

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <vector>
 
 #include "framework/base/descriptor.h"
@@ -25,6 +26,9 @@ class SignalWatch {
 
   /// Returns the signals that arrived since the last call. Does not block.
   std::vector<int> take();
+
+  /// Waits this long for a signal other than SIGCHLD, which asks to stop. Returns true as soon as there is one.
+  bool is_stopped_within(std::chrono::milliseconds time);
 
   /// Restores the former signal handling in a child of fork(), and closes the descriptor.
   void restore_in_child();
