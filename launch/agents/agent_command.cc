@@ -21,38 +21,28 @@ std::string quoted(const std::string& text) {
   return word + "'";
 }
 
+// The variables that would act as options of srun, and that no other option takes back. Labels before beats, and a
+// pseudo-terminal instead of pipes (--unbuffered), would hide these from the launcher. The rest would give the agent,
+// which is one task, the share of one rank of the cores and devices that the job has on its node.
+constexpr const char* kNotForSrun[] = {
+    "SLURM_LABELIO",       "SLURM_UNBUFFEREDIO",     "SLURM_EXACT", "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK",
+    "SLURM_TRES_PER_TASK", "SLURM_THREADS_PER_CORE", "SLURM_GPUS",  "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_GPU"};
+
+std::vector<std::string> srun_on(const std::string& host, const std::string& script) {
+  std::vector<std::string> words{"env"};
+  for (const char* variable : kNotForSrun) words.insert(words.end(), {"-u", variable});
+  words.insert(words.end(),
+               {"srun", "--nodelist=" + host, "--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--overlap",
+                "--cpu-bind=none", "--export=ALL", "--mpi=none", "--kill-on-bad-exit=0", "--no-kill", "--wait=0",
+                "--input=all", "--output=all", "--error=all", "--quiet", "/bin/sh", "-c", script});
+  return words;
+}
+
 }  // namespace
 
 std::vector<std::string> command_on(const std::string& host, const std::string& script, Reach reach) {
   if (is_this_host(host)) return {"/bin/sh", "-c", script};
-  if (reach == Reach::kSrun) {
-    // Labels before beats, and a pseudo-terminal instead of pipes (--unbuffered) would hide these from the launcher. No
-    // option of srun switches them off.
-    return {"env",
-            "-u",
-            "SLURM_LABELIO",
-            "-u",
-            "SLURM_UNBUFFEREDIO",
-            "srun",
-            "--nodelist=" + host,
-            "--nodes=1",
-            "--ntasks=1",
-            "--ntasks-per-node=1",
-            "--overlap",
-            "--cpu-bind=none",
-            "--export=ALL",
-            "--mpi=none",
-            "--kill-on-bad-exit=0",
-            "--no-kill",
-            "--wait=0",
-            "--input=all",
-            "--output=all",
-            "--error=all",
-            "--quiet",
-            "/bin/sh",
-            "-c",
-            script};
-  }
+  if (reach == Reach::kSrun) return srun_on(host, script);
   return {"ssh",
           "-o",
           "BatchMode=yes",

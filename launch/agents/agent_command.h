@@ -15,8 +15,9 @@ enum class Reach { kSsh, kSrun };
 /// terminal. A connection of ssh to a host that has become silent breaks after 15 s.
 ///
 /// With srun, the script is a step of its own with one task. It may use everything that the job has on this node, also
-/// what other steps use, and has the environment of this process. --no-kill keeps Slurm from ending the step when it
-/// takes the node for lost, which the launcher decides by itself. The options override those that the environment sets.
+/// what other steps use, and has the environment of this process, without the variables that would set other options of
+/// srun. --no-kill keeps Slurm from ending the step when it takes the node for lost, which the launcher decides by
+/// itself.
 std::vector<std::string> command_on(const std::string& host, const std::string& script, Reach reach);
 
 /// Returns the command of a shell that starts an agent: it reads variables (NAME=VALUE) from its standard input, a line
