@@ -53,11 +53,10 @@ struct MpiLaunch {
 /// the job is done only if the first of the ranks that are left has noted so (note_end_of_run()); if it has not, and no
 /// failure was written, the status is kRankDied.
 ///
-/// The first SIGINT, SIGTERM,
-/// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of
-/// `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error. mpirun has its own
-/// process group, so the terminal's Ctrl-C reaches only this process. If this process is killed, mpirun ends the ranks;
-/// if mpirun is killed, end_with_launcher() ends them.
+/// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of
+/// the grace period of `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error.
+/// mpirun has its own process group, so the terminal's Ctrl-C reaches only this process. If this process is killed,
+/// mpirun ends the ranks; if mpirun is killed, end_with_launcher() ends them.
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, no
 /// way to reach a host (require_remote_shell()), or a variable is not set (require_variables()), and Error if it cannot

@@ -299,7 +299,6 @@ class Suite(SlurmTest):
         self.assertEqual(0, ends["train"]["exit_status"], f"{ends} {self.read('train', 'stderr.log')}")
         self.assertIn("rank 1 of 2 on node2, started by mpirun", self.run_folder().log(1).read_text())
 
-
     def test_a_job_that_survives_a_lost_host_trains_on_both_by_srun(self):
         job = self.job("train", TRAIN, f"--config={QUICKSTART}", f"--run_dir={self.folder}/run",
                        *sets({**SMALL, "launch.ranks": 2, "faults.on_lost_rank": "shrink", "strategy": "all_reduce"}),
