@@ -13,11 +13,11 @@
 
 namespace phalanx {
 
-/// What a run goes on with that has lost ranks or gets new ones (CheckpointedRun::recovery). If
-/// Replica::goes_on_from_own_state(), each rank carries that, and no step is repeated. Otherwise the run goes back to a
-/// copy (CheckpointedRun::goes_back()), which is taken at the start, after every faults.copies_every steps and each
-/// checkpoint, and at the end of the step after which new ranks take part, or, if too many ranks were lost at once, to
-/// the newest checkpoint. Without a recovery, the functions do nothing.
+/// Keeps the state with which a run goes on after it has lost ranks or gets new ones (CheckpointedRun::recovery). If
+/// Replica::goes_on_from_own_state(), each rank carries its own, and no step is repeated. Otherwise the run goes back
+/// to a copy (CheckpointedRun::goes_back()), which is taken at the start, after every faults.copies_every steps and
+/// each checkpoint, and at the end of the step after which new ranks take part, or, if too many ranks were lost at
+/// once, to the newest checkpoint. Without a recovery, the functions do nothing.
 class Continuation {
  public:
   /// `state` is the one of the run's checkpoints, complete when the engine starts. `replicas_differed`: replicas or

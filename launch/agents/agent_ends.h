@@ -19,7 +19,8 @@
 
 namespace phalanx {
 
-/// What the ends of agents mean for a job on several hosts: why they have ended, and the verdict. Not thread-safe.
+/// Decides what the ends of agents mean for a job on several hosts: why they have ended, and the verdict. Not
+/// thread-safe.
 class AgentEnds {
  public:
   struct Options {

@@ -6,7 +6,8 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "launch/job/job.h"
 
-// What the launcher of the ranks cannot do is refused before anything starts, with what to use instead.
+// These functions refuse, before anything starts, what the launcher of the ranks cannot do, and say what to use
+// instead.
 namespace phalanx {
 
 /// Throws ConfigError if the job is to be started again after failures (launch.restarts), but another launcher than

@@ -8,7 +8,8 @@
 #include "engine/checkpoint/carried_state.h"
 #include "framework/comm/mesh/broken_replicas.h"
 
-// How the ranks that are left after a loss agree on who is gone and why, and tell the person and the launcher.
+// With these functions, the ranks that are left after a loss agree on who is gone and why, and tell the person and the
+// launcher.
 namespace phalanx {
 
 /// The ranks that do not take part any more, by their numbers in the job.

@@ -9,7 +9,7 @@
 #include "framework/comm/communicator.h"
 #include "launch/failure/record_exception.h"
 
-// What the person is told of the outcome of a recovery: training goes on, or too few ranks are left for it.
+// These functions tell the person the outcome of a recovery: training goes on, or too few ranks are left for it.
 namespace phalanx {
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

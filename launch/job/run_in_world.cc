@@ -26,7 +26,7 @@
 namespace phalanx {
 namespace {
 
-// What a rank has in one world.
+// The objects of a rank that belong to one world.
 struct InWorld {
   CommunicatorPtr world;
   std::shared_ptr<Tuner> tuner;                     // null: algorithms are not tuned in the first steps

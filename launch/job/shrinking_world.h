@@ -109,8 +109,8 @@ class ShrinkingWorld {
   std::optional<std::chrono::steady_clock::time_point> waits_until_{};  // set while there are too few ranks
   ServingRanks serving_;
 
-  // What this rank has of the parameters that servers keep (LeftCentre): the order, and, if these are on the servers of
-  // a world, the ranks of that world.
+  // The parameters that servers keep (LeftCentre), as far as this rank knows: their order, and, if they are on the
+  // servers of a world, the ranks of that world.
   struct Centre {
     std::int64_t order = -1;
     std::vector<int> ranks{};

@@ -9,7 +9,7 @@
 #include "launch/local/rank_notes.h"
 #include "launch/local/supervisor.h"
 
-// What a launcher does about the ends of its ranks, as functions for a Supervisor::Policy. What they get must outlive
+// These functions make the policies by which a launcher reacts to the ends of its ranks. Their arguments must outlive
 // the supervisor.
 namespace phalanx {
 

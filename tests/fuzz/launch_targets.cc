@@ -28,10 +28,10 @@
 namespace phalanx::fuzz {
 namespace {
 
-// What a host says of itself after it has proved that it knows the secret.
+// The text by which a host asks to join, once it has proved that it knows the secret.
 void read_join_request(std::string_view input) { to_claim(parse_join_request(input)); }
 
-// What a host gets from the launcher that it joins.
+// The launcher's answer to a host that joins.
 void read_join_answer(std::string_view input) {
   const auto length = length_of_answer(input.substr(0, kLengthDigits));
   const auto rest = input.substr(kLengthDigits);
@@ -90,7 +90,7 @@ class FolderWithFile {
   TemporaryFolder folder_;
 };
 
-// What a rank leaves in the log folder when it fails.
+// The file that a rank leaves in the log folder when it fails.
 void read_failure(std::string_view input) {
   const FolderWithFile folder("rank3.failure", input);
   for (const auto& failure : read_failures(folder.path())) {
@@ -98,7 +98,7 @@ void read_failure(std::string_view input) {
   }
 }
 
-// What ranks below mpirun leave there at the end.
+// The note that a rank below mpirun leaves at the end of the run.
 void read_end_of_run(std::string_view input) {
   const FolderWithFile folder("run.ended", input);
   if (!take_end_of_run(folder.path())) throw Error("there is no status");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launchers, agents, hosts and ranks tell each other."""
+"""Texts that launchers, agents, hosts and ranks send to each other."""
 
 import json
 
