@@ -67,7 +67,7 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
     try {
       Pair::handleEvents(arguments...);
     } catch (const std::exception& error) {
-      signalExceptionExternal(text_of(error));
+      close_after(error);
     }
   }
 
@@ -93,6 +93,13 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
 
  private:
   static constexpr bool kPolls = std::is_same_v<std::tuple<Arguments...>, std::tuple<int>>;
+
+  // A thread that closes the connection waits for Gloo's thread while it has the lock, so Gloo's thread must not wait
+  // for the lock. If it is taken, the next event fails like this one.
+  void close_after(const std::exception& error) {
+    const std::unique_lock lock(m_, std::try_to_lock);
+    if (lock && ex_ == nullptr) signalException(text_of(error));
+  }
 
   // Gloo's thread goes on to write what did not fit into the socket.
   void watch_for(int events) {
