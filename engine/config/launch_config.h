@@ -58,8 +58,7 @@ struct LaunchConfig {
       "words to add to the command line of mpirun, such as [--mca, btl_tcp_if_include, eth1]");
     v("pass_variables", pass_variables,
       "environment variables that mpirun, ssh or srun passes on to all hosts, by name or, as in NCCL_*, by the "
-      "beginning of "
-      "the name");
+      "beginning of the name");
   }
 };
 

@@ -54,7 +54,7 @@ void finish(const at::Tensor& tensor, const Reduction& op, int ranks) {
 void all_reduce_at_once(const CollectiveCall& collective, const at::Tensor& tensor, const Reduction& op) {
   const int own = collective.context->rank, size = collective.context->size;
   const std::size_t bytes = tensor.nbytes();
-  if (bytes == 0) return;
+  if (bytes == 0 || size == 1) return;
   const at::Tensor all = at::empty({size, tensor.numel()}, tensor.options());
   auto* const parts = static_cast<std::byte*>(all.data_ptr());
   const auto part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };

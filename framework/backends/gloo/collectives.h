@@ -9,10 +9,9 @@
 /// The collectives of one group; they block. Gloo's own algorithms are used where it has them. n bytes, P ranks.
 ///
 ///   broadcast       Gloo: binomial tree; ceil(log2 P) steps, n bytes each
-///   all_reduce      if n (P - 1) is at most kAtOnceBytes, each rank sends its tensor to all others: one step.
-///   Otherwise
-///                   Gloo: up to kBcubeBytes recursive halving and doubling for the powers of two in P, and a direct
-///                   exchange for its odd factors; above that a ring in segments; 2 n (P - 1) / P bytes per rank
+///   all_reduce      if n (P - 1)^2 is at most kAtOnceBytes, each rank sends its tensor to all others in one step.
+///                   Otherwise Gloo: up to kBcubeBytes recursive halving and doubling for the powers of two in P, and a
+///                   direct exchange for its odd factors; above that a ring in segments; 2 n (P - 1) / P bytes per rank
 ///   reduce          Gloo: the reduce-scatter of the ring, then a gather of the parts; 2 n (P - 1) / P bytes per rank.
 ///                   Up to kDirectReduceBytes, messages straight to the root (framework/collectives/direct.h)
 ///   all_gather      Gloo: ring; P - 1 steps

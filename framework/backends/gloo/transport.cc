@@ -164,7 +164,7 @@ void Buffer::poll(const int& completions) {
     const std::lock_guard lock(m_);
     return completions > 0 || ex_ != nullptr;
   };
-  if (is_ready()) return;
+  if (!Link::kPolls || is_ready()) return;
   const auto peers = transport().needed_by(*this);
   for (const int peer : peers) transport().link(peer).begin_polling();
   for (const auto end = Clock::now() + kPoll; Clock::now() < end && !is_ready();) {

@@ -60,6 +60,9 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
  public:
   using Pair::Pair;
 
+  /// Threads that wait can read what arrives: false for versions of Gloo whose events come with other arguments.
+  static constexpr bool kPolls = std::is_same_v<std::tuple<Arguments...>, std::tuple<int>>;
+
   /// Called in Gloo's thread, where no exception may escape. Events before the pair is connected are those of a socket
   /// at which it listens, to which only strangers connect.
   void handleEvents(Arguments... arguments) override {
@@ -67,12 +70,12 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
     try {
       Pair::handleEvents(arguments...);
     } catch (const std::exception& error) {
-      signalExceptionExternal(text_of(error));
+      close_after(error);
     }
   }
 
   /// Between these calls, which nest, threads that wait read what arrives, and Gloo's thread is not woken for it. They
-  /// do nothing in versions of Gloo whose events come with other arguments.
+  /// do nothing without kPolls.
   void begin_polling() {
     if constexpr (kPolls) {
       const std::lock_guard lock(m_);
@@ -92,7 +95,12 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
   }
 
  private:
-  static constexpr bool kPolls = std::is_same_v<std::tuple<Arguments...>, std::tuple<int>>;
+  // A thread that closes the connection waits for Gloo's thread while it has the lock, so Gloo's thread must not wait
+  // for the lock. If it is taken, the next event fails like this one.
+  void close_after(const std::exception& error) {
+    const std::unique_lock lock(m_, std::try_to_lock);
+    if (lock && ex_ == nullptr) signalException(text_of(error));
+  }
 
   // Gloo's thread goes on to write what did not fit into the socket.
   void watch_for(int events) {

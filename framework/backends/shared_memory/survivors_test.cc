@@ -55,7 +55,7 @@ TEST(SharedMemorySurvivors, ContinueWithoutTheRankThatStoppedWhileItCountedTheVo
   constexpr int kRanks = 3;
   const auto store = make_hash_store(Seconds(60));
   Stop stop;
-  std::latch connected{kRanks}, all_others_continue{kRanks - 1};
+  std::latch connected{kRanks}, others_are_done{kRanks - 1};
   std::vector<std::optional<int>> sizes(kRanks);  // of the new groups
   std::vector<std::optional<CommError::Kind>> errors(kRanks);
   {
@@ -69,13 +69,13 @@ TEST(SharedMemorySurvivors, ContinueWithoutTheRankThatStoppedWhileItCountedTheVo
         try {
           const auto survivors = world->shrink();
           sizes[rank] = survivors->size();
-          all_others_continue.arrive_and_wait();
         } catch (const CommError& error) {
           errors[rank] = error.kind();
         }
+        if (!stop.continued.try_wait()) others_are_done.count_down();
       });
     }
-    all_others_continue.wait();
+    others_are_done.wait();
     stop.continued.count_down();
   }
   int left = 0;

@@ -12,9 +12,8 @@ namespace phalanx {
 /// for a list that is malformed or has more than 65,536 names.
 std::vector<std::string> expand_node_list(const std::string& list);
 
-/// Returns the numbers in a list of tasks per node in Slurm's notation, in the order of the nodes: "2(x3),1" is 2, 2,
-/// 2,
-/// 1. Returns nothing for a list that is malformed or has more than 65,536 numbers.
+/// Returns the numbers in a list of tasks per node in Slurm's notation, in the order of the nodes: 2, 2, 2, 1 for
+/// "2(x3),1". Returns nothing for a list that is malformed or has more than 65,536 numbers.
 std::optional<std::vector<int>> parse_task_counts(const std::string& list);
 
 }  // namespace phalanx
