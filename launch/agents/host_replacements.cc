@@ -72,9 +72,11 @@ void HostReplacements::replace_those_in(const std::vector<int>& ended) {
 
 void HostReplacements::join(std::size_t host, int processes) {
   for (int i = 0; i < processes; ++i) {
-    if (!unplaced_.empty()) unplaced_.pop_front();
-    replacements_.add(supervisor_,
-                      [this, host](const Newcomer& newcomer) { return start(newcomer, ranks_.room_on(host)); });
+    replacements_.add(supervisor_, [this, host](const Newcomer& newcomer) {
+      const bool started = start(newcomer, ranks_.room_on(host));
+      if (started && !unplaced_.empty()) unplaced_.pop_front();
+      return started;
+    });
   }
 }
 

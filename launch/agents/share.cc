@@ -57,7 +57,8 @@ std::optional<AgentOrder> take_agent_order() {
   words >> order.first_rank >> order.ranks >> order.ranks_of_job >> std::ws;
   const bool numbers = !words.fail();
   std::getline(words, order.rendezvous);
-  if (numbers && order.ranks >= 0 && !order.rendezvous.empty()) return order;
+  const bool fit = order.first_rank >= 0 && order.ranks >= 0 && order.ranks_of_job > 0;
+  if (numbers && fit && !order.rendezvous.empty()) return order;
   throw ConfigError(std::string("environment: ") + kAgentOrder + " is \"" + *text +
                     "\", not three numbers and a URL; the launcher of Phalanx sets it, so unset it");
 }

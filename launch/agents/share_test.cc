@@ -50,8 +50,11 @@ TEST(AgentOrders, AreTakenOnce) {
   EXPECT_EQ(to_text(*taken), to_text(order));
   EXPECT_EQ(taken->rendezvous, order.rendezvous);
   EXPECT_FALSE(take_agent_order()) << "a child would take itself for an agent";
-  ::setenv(kAgentOrder, "2 3", 1);
-  EXPECT_THAT([] { take_agent_order(); }, ThrowsMessage<ConfigError>(HasSubstr("PHALANX_AGENT is \"2 3\"")));
+  for (const std::string wrong : {"2 3", "-1 3 8 file:///store", "2 -3 8 file:///store", "2 3 0 file:///store"}) {
+    ::setenv(kAgentOrder, wrong.c_str(), 1);
+    EXPECT_THAT([] { take_agent_order(); },
+                ThrowsMessage<ConfigError>(HasSubstr("PHALANX_AGENT is \"" + wrong + "\"")));
+  }
 }
 
 }  // namespace
