@@ -251,6 +251,15 @@ void compute_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   for (const auto& result : call.results()) stack->push_back(result);
 }
 
+// A device converts halves to float within this operator, the CPU does not.
+void log_softmax(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  c10::IValue& input = torch::jit::peek(*stack, 0, op.schema().arguments().size());
+  c10::IValue& half_to_float = torch::jit::peek(*stack, 2, op.schema().arguments().size());
+  if (half_to_float.toBool()) input = input.toTensor().to(at::kFloat);
+  half_to_float = false;
+  compute_on_cpu(op, stack);
+}
+
 }  // namespace
 
 void register_operators() {
@@ -266,6 +275,7 @@ void register_operators() {
   m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
   register_attention(m);
   m.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&compute_on_cpu>());
+  m.impl("_log_softmax.out", torch::CppFunction::makeFromBoxedFunction<&log_softmax>());
   m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("resize_", TORCH_FN(resize));
   m.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage));
