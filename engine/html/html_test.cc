@@ -360,6 +360,7 @@ TEST_F(RunPageTest, ShadesTheStepsAfterRanksWereLost) {
 }
 
 TEST_F(RunPageTest, ShadesNoStepsAfterLostRanksWereReplaced) {
+  write_metrics();
   const auto stretches_of = [this](const std::string& losses) {
     write(folder_.summary(), R"({"name":"a",)" + losses + "}");
     std::vector<std::tuple<double, double, int>> all;
