@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kLook{50};
 // The time for which a wait polls. A round trip between two hosts takes 10 to 50 us.
 constexpr std::chrono::microseconds kPoll{200};
 
+// A thread that has given way for so long had to wait for another one. Without one, it takes less than 1 us.
+constexpr std::chrono::microseconds kOtherThread{5};
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool names(const ::gloo::WeakNonOwningPtr<tcp::UnboundBuffer>& name, const Buffer& buffer) {
@@ -158,7 +161,8 @@ bool Buffer::waitSend(int* rank, std::chrono::milliseconds timeout) {
   return true;
 }
 
-// Gives way to other threads at any time, such as those of ranks that share the core.
+// Gives way to other threads, such as those of ranks that share the core, and stops as soon as one of them has used it:
+// such a rank would come later if this one went on.
 void Buffer::poll(const int& completions) {
   const auto is_ready = [&] {
     const std::lock_guard lock(m_);
@@ -167,9 +171,13 @@ void Buffer::poll(const int& completions) {
   if (!Link::kPolls || is_ready()) return;
   const auto peers = transport().needed_by(*this);
   for (const int peer : peers) transport().link(peer).begin_polling();
-  for (const auto end = Clock::now() + kPoll; Clock::now() < end && !is_ready();) {
+  const auto end = Clock::now() + kPoll;
+  for (auto waited = kPoll.zero(); !is_ready() && waited < kOtherThread;) {
     for (const int peer : peers) transport().link(peer).read_arrived();
+    const auto before = Clock::now();
+    if (before >= end) break;
     std::this_thread::yield();
+    waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - before);
   }
   for (const int peer : peers) transport().link(peer).end_polling();
 }
