@@ -27,8 +27,8 @@ constexpr std::chrono::milliseconds kLook{50};
 // The time for which a wait polls. A round trip between two hosts takes 10 to 50 us.
 constexpr std::chrono::microseconds kPoll{200};
 
-// A thread that has given way for so long had to wait for another one. Without one, it takes less than 1 us.
-constexpr std::chrono::microseconds kOtherThread{5};
+// A thread that has given way for so long had to wait for one that computes, not for one that handles a message.
+constexpr std::chrono::microseconds kOtherThread{50};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -161,8 +161,8 @@ bool Buffer::waitSend(int* rank, std::chrono::milliseconds timeout) {
   return true;
 }
 
-// Gives way to other threads, such as those of ranks that share the core, and stops as soon as one of them has used it:
-// such a rank would come later if this one went on.
+// Gives way to other threads, such as those of ranks that share the core, and stops as soon as one of them has computed
+// there: its message would come later if this thread went on.
 void Buffer::poll(const int& completions) {
   const auto is_ready = [&] {
     const std::lock_guard lock(m_);
