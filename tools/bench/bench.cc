@@ -42,14 +42,8 @@ void bind(int local_rank) {
   if (!stay_on_cores({core})) throw Error("--bind core: cannot bind to core " + std::to_string(core));
 }
 
-// Writes the rows of the operations that are measured, so that a measurement that is interrupted keeps them.
-void save(const Options& options, const Result& result) {
-  if (!options.json.empty()) write_atomically(options.json, to_json(result));
-}
-
 void report(const Options& options, const Result& result) {
   std::fputs(to_table(result).c_str(), stdout);
-  save(options, result);
   if (!options.plot.empty()) write_atomically(options.plot, to_svg(result));
 }
 
@@ -59,8 +53,9 @@ void run_as_rank(const Options& options, const RankInfo& rank_info, StorePtr sto
   const Connected connected = connect_subjects(options, rank_info, store);
   // Rank 0 leaves the store last: see connect_all() of launch/rank/connect.h.
   if (rank_info.rank != 0) store.reset();
+  // A measurement that is interrupted keeps the rows of the operations before.
   const Result result = measure(options, connected.subjects, *connected.world, [&](const Result& so_far) {
-    if (rank_info.rank == 0) save(options, so_far);
+    if (rank_info.rank == 0 && !options.json.empty()) write_atomically(options.json, to_json(so_far));
   });
   if (rank_info.rank == 0) report(options, result);
 }

@@ -49,31 +49,6 @@ void finish(const at::Tensor& tensor, const Reduction& op, int ranks) {
   op.finish(tensor.scalar_type(), tensor.data_ptr(), tensor.numel(), ranks);
 }
 
-// Gets the tensors of all other ranks, and combines all of them in rank order. Each rank begins with its right
-// neighbor, so that not all of them send to the same one.
-void all_reduce_at_once(const CollectiveCall& collective, const at::Tensor& tensor, const Reduction& op) {
-  const int own = collective.context->rank, size = collective.context->size;
-  const std::size_t bytes = tensor.nbytes();
-  if (bytes == 0 || size == 1) return;
-  const at::Tensor all = at::empty({size, tensor.numel()}, tensor.options());
-  auto* const parts = static_cast<std::byte*>(all.data_ptr());
-  const auto part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };
-  std::memcpy(parts + part(own), tensor.data_ptr(), bytes);
-  const auto sources = collective.context->createUnboundBuffer(parts, all.nbytes());
-  const auto target = collective.context->createUnboundBuffer(tensor.data_ptr(), bytes);
-  for (int step = 1; step < size; ++step) {
-    const int from = (own + size - step) % size;
-    sources->recv(from, collective.slot(bytes), part(from), bytes);
-  }
-  for (int step = 1; step < size; ++step) target->send((own + step) % size, collective.slot(bytes), 0, bytes);
-  for (int step = 1; step < size; ++step) sources->waitRecv(collective.timeout);
-  for (int step = 1; step < size; ++step) target->waitSend(collective.timeout);
-  std::memcpy(tensor.data_ptr(), parts, bytes);
-  for (int rank = 1; rank < size; ++rank) {
-    op.combine(tensor.scalar_type(), tensor.data_ptr(), parts + part(rank), tensor.numel());
-  }
-}
-
 }  // namespace
 
 bool reduces_at_once(std::size_t bytes, int ranks) {
@@ -92,10 +67,6 @@ void broadcast(const CollectiveCall& collective, const Operation& operation) {
 
 void all_reduce(const CollectiveCall& collective, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
-  if (reduces_at_once(tensor.nbytes(), collective.context->size)) {
-    all_reduce_at_once(collective, tensor, operation.reduction);
-    return finish(tensor, operation.reduction, collective.context->size);
-  }
   ::gloo::AllreduceOptions options(collective.context);
   with_pointer(tensor, [&](auto* data) { options.setOutput(data, elements_in(tensor)); });
   options.setAlgorithm(tensor.nbytes() <= kBcubeBytes ? ::gloo::AllreduceOptions::Algorithm::BCUBE
@@ -105,6 +76,34 @@ void all_reduce(const CollectiveCall& collective, const Operation& operation) {
   options.setTimeout(collective.timeout);
   ::gloo::allreduce(options);
   finish(tensor, operation.reduction, collective.context->size);
+}
+
+// Gets the tensors of all other ranks, and combines all of them in rank order. Each rank begins with its right
+// neighbor, so that not all of them send to the same one.
+void all_reduce_at_once(const CollectiveCall& collective, const Operation& operation) {
+  const at::Tensor& tensor = operation.output;
+  const Reduction& op = operation.reduction;
+  const int own = collective.context->rank, size = collective.context->size;
+  const std::size_t bytes = tensor.nbytes();
+  if (bytes == 0 || size == 1) return finish(tensor, op, size);
+  const at::Tensor all = at::empty({size, tensor.numel()}, tensor.options());
+  auto* const parts = static_cast<std::byte*>(all.data_ptr());
+  const auto part = [&](int rank) { return static_cast<std::size_t>(rank) * bytes; };
+  std::memcpy(parts + part(own), tensor.data_ptr(), bytes);
+  const auto sources = collective.context->createUnboundBuffer(parts, all.nbytes());
+  const auto target = collective.context->createUnboundBuffer(tensor.data_ptr(), bytes);
+  for (int step = 1; step < size; ++step) {
+    const int from = (own + size - step) % size;
+    sources->recv(from, collective.slot(bytes), part(from), bytes);
+  }
+  for (int step = 1; step < size; ++step) target->send((own + step) % size, collective.slot(bytes), 0, bytes);
+  for (int step = 1; step < size; ++step) sources->waitRecv(collective.timeout);
+  for (int step = 1; step < size; ++step) target->waitSend(collective.timeout);
+  std::memcpy(tensor.data_ptr(), parts, bytes);
+  for (int rank = 1; rank < size; ++rank) {
+    op.combine(tensor.scalar_type(), tensor.data_ptr(), parts + part(rank), tensor.numel());
+  }
+  finish(tensor, op, size);
 }
 
 // Gloo writes to the output on all ranks.

@@ -27,6 +27,7 @@ namespace phalanx::gloo {
 void broadcast(const CollectiveCall& collective, const Operation& operation);
 void reduce(const CollectiveCall& collective, const Operation& operation);
 void all_reduce(const CollectiveCall& collective, const Operation& operation);
+void all_reduce_at_once(const CollectiveCall& collective, const Operation& operation);
 void all_gather(const CollectiveCall& collective, const Operation& operation);
 void barrier(const CollectiveCall& collective);
 
@@ -34,7 +35,7 @@ void gather(const CollectiveCall& collective, const Operation& operation);
 void scatter(const CollectiveCall& collective, const Operation& operation);
 void all_to_all(const CollectiveCall& collective, const Operation& operation);
 
-/// Returns true if an all_reduce of `bytes` takes one step.
+/// Returns true if an all_reduce of `bytes` is faster in one step.
 bool reduces_at_once(std::size_t bytes, int ranks);
 
 inline constexpr std::size_t kAtOnceBytes = 16 << 10;  // the messages of all ranks of a host share its link

@@ -31,8 +31,10 @@ struct Collectives {
     gloo::reduce(collective, operation);
   }
   void all_reduce() const {
-    const bool at_once = reduces_at_once(operation.output.nbytes(), collective.context->size);
-    if (!operation.reduction.commutative() && !at_once) return use_messages();
+    if (reduces_at_once(operation.output.nbytes(), collective.context->size)) {
+      return gloo::all_reduce_at_once(collective, operation);
+    }
+    if (!operation.reduction.commutative()) return use_messages();
     gloo::all_reduce(collective, operation);
   }
   void reduce_scatter() const { use_messages(); }

@@ -5,8 +5,7 @@
 
 The hosts belong to a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. An all_reduce of n bytes
 sends at least n bytes from each of two hosts; `stream` is one TCP connection that carries exactly that, in both
-directions at once. The program prints a table, and with --json it writes
-a file:
+directions at once. The program prints a table, and with --json it writes a file:
     {"rate": "1gbit", "rows": [{"subject", "bytes", "seconds", "times_stream", "sent", "times_least"}, ...]}
 seconds are medians over the rounds; a round ends when its last rank has finished. The two hosts share the cores of one
 machine here: if it has other work to do, only --realtime shows what the link allows.
@@ -14,7 +13,6 @@ machine here: if it has other work to do, only --realtime shows what the link al
 
 import argparse
 import contextlib
-import functools
 import json
 import os
 import pathlib
@@ -111,8 +109,8 @@ def measure_ranks(backend, hosts, options):
     first host."""
     command = rank_command(backend, options)
     places = [(host, local_rank) for host in range(2) for local_rank in range(options.ranks_per_host)]
-    variables = functools.partial(torchrun_variables, hosts, per_host=options.ranks_per_host)
-    return rows_of(backend, [(hosts.command(host, command), variables(host, local_rank))
+    return rows_of(backend, [(hosts.command(host, command),
+                              torchrun_variables(hosts, host, local_rank, options.ranks_per_host))
                              for host, local_rank in places])
 
 
