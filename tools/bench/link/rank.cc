@@ -72,6 +72,7 @@ void measure(Communicator& world, std::int64_t bytes) {
   for (int round = 0; round < FLAGS_warm_up; ++round) world.all_reduce(tensor, Reduction::kSum).wait();
   world.barrier().wait();
   const Traffic before = traffic(world);
+  world.barrier().wait();  // nobody sends before rank 0 has read the counters
   for (int round = 0; round < FLAGS_rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();
     world.all_reduce(tensor, Reduction::kSum).wait();
